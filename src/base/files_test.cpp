@@ -1,0 +1,46 @@
+#include "base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fusediff {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::filesystem::path scratch(const char* name) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "fusediff_files_test";
+  std::filesystem::create_directories(folder);
+  return folder / name;
+}
+
+TEST(Files, WrittenBytesAreReadBack) {
+  const std::string bytes("a\0b\n", 4);
+  ASSERT_TRUE(write_file(scratch("plain"), bytes).ok());
+  const Result<std::string> read = read_file(scratch("plain"), 4);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, bytes);
+}
+
+TEST(Files, ErrorsNameThePathAndWhatIsWrong) {
+  EXPECT_THAT(read_file(scratch("absent"), 10).error().what, HasSubstr("absent: cannot open: No such file"));
+  EXPECT_THAT(read_file(::testing::TempDir(), 10).error().what, HasSubstr("is a folder"));
+  ASSERT_TRUE(write_file(scratch("long"), "12345").ok());
+  EXPECT_THAT(read_file(scratch("long"), 4).error().what, HasSubstr("larger than 4 bytes"));
+  EXPECT_FALSE(write_file(scratch("no/such/folder"), "x").ok());
+}
+
+TEST(Files, AFullDiskKeepsTheOldFile) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_THAT(append_line("/dev/full", "x").error().what, HasSubstr("No space left"));
+}
+
+TEST(Files, AppendedLinesStandOneBelowTheOther) {
+  std::filesystem::remove(scratch("lines"));
+  ASSERT_TRUE(append_line(scratch("lines"), "one").ok());
+  ASSERT_TRUE(append_line(scratch("lines"), "two").ok());
+  EXPECT_EQ(*read_file(scratch("lines"), 100), "one\ntwo\n");
+}
+
+}  // namespace
+}  // namespace fusediff
