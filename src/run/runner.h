@@ -1,0 +1,60 @@
+// Runs one path of a target once and reports what happened. It never judges, and a fault of the target never ends the
+// process when a signal, an exception or a deadline can be caught.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "model/call.h"
+#include "model/execution.h"
+#include "target/target.h"
+
+namespace fusediff {
+
+struct RunLimits {
+  double seconds = 10;                           // of one run, all phases together
+  std::uint64_t bytes = std::uint64_t{1} << 30;  // of all tensors and the workspace of one run
+};
+
+// Which of the two sets of buffers a run uses: tensors of equal size and place get the same address modulo 4096 in
+// both.
+enum class Bank { kFirst, kSecond };
+
+struct RunRequest {
+  const Target* target = nullptr;
+  std::string_view path;
+  const Call* call = nullptr;
+  std::span<const std::span<const std::byte>> inputs;  // [call->inputs]: stored elements; empty where absent
+  Fills fills = kFirstFills;
+  Bank bank = Bank::kFirst;
+  std::string_view middle;    // a tensor that is placed in the middle, away from the guard pages, or ""
+  bool keep_context = false;  // use, and leave open, one context per target and bank
+  bool pinned = false;        // run on one CPU only
+};
+
+class Runner {
+ public:
+  // Installs the process's signal handlers and watchdog on first use; only one Runner may live in a process at a time.
+  explicit Runner(RunLimits limits);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Runs on the calling thread. Fills in `execution` entirely, reusing its memory. After kGuardHit, kSignal or kHang
+  // the target's own state may be broken: tainted() is true from then on, and a long-lived process should end after
+  // reporting.
+  void run(const RunRequest& request, Execution& execution);
+  bool tainted() const;
+  const RunLimits& limits() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fusediff
