@@ -1,0 +1,5 @@
+// The built-in target: one line an operator.
+#include "builtin/operators.h"
+
+FUSEDIFF_KIT_TARGET("builtin", "0.1.0",  //
+                    fusediff::builtin::kAdd)

@@ -1,0 +1,11 @@
+// The operators of the built-in target, one a file; each stands there with its schema record. Another target may list
+// any of them beside its own. Not here: the table itself (builtin.cpp).
+#pragma once
+
+#include "kit/target.h"
+
+namespace fusediff::builtin {
+
+extern const kit::Operator kAdd;
+
+}  // namespace fusediff::builtin
