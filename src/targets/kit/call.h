@@ -11,7 +11,8 @@
 #include "kit/number.h"
 #include "kit/view.h"
 
-namespace fusediff::kit __attribute__((visibility("hidden"))) {
+namespace fusediff {
+namespace kit __attribute__((visibility("hidden"))) {
 
   // Cuts arrays out of a workspace, each aligned to 64 bytes. Without memory it only counts: one function that takes a
   // Carver serves the workspace function and the run.
@@ -109,4 +110,5 @@ namespace fusediff::kit __attribute__((visibility("hidden"))) {
     }
   }
 
-}  // namespace fusediff::kit__attribute__((visibility("hidden")))
+}  // namespace )
+}  // namespace fusediff

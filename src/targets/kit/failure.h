@@ -9,7 +9,8 @@
 
 #include "fusediff_target.h"
 
-namespace fusediff::kit __attribute__((visibility("hidden"))) {
+namespace fusediff {
+namespace kit __attribute__((visibility("hidden"))) {
 
   // A status other than FUSEDIFF_OK with one line of text.
   class Failure : public std::exception {
@@ -61,4 +62,5 @@ namespace fusediff::kit __attribute__((visibility("hidden"))) {
     }
   }
 
-}  // namespace fusediff::kit__attribute__((visibility("hidden")))
+}  // namespace )
+}  // namespace fusediff

@@ -12,7 +12,8 @@
 
 #include "fusediff_target.h"
 
-namespace fusediff::kit __attribute__((visibility("hidden"))) {
+namespace fusediff {
+namespace kit __attribute__((visibility("hidden"))) {
 
   // A binary float format of 16 or 8 bits. kLargest: bits of the largest finite value; kBeyond: what overflow gives.
   template <class Bits, int kMantissaBits, int kExponentBias, Bits kLargestFinite, Bits kOverflow, int32_t kDtypeNumber>
@@ -170,4 +171,5 @@ namespace fusediff::kit __attribute__((visibility("hidden"))) {
     }
   }
 
-}  // namespace fusediff::kit__attribute__((visibility("hidden")))
+}  // namespace )
+}  // namespace fusediff

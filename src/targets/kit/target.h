@@ -25,7 +25,8 @@
 #include "kit/call.h"
 #include "kit/failure.h"
 
-namespace fusediff::kit __attribute__((visibility("hidden"))) {
+namespace fusediff {
+namespace kit __attribute__((visibility("hidden"))) {
 
   // One way to compute an operator. run reads the inputs and writes every wanted output, or throws (failure.h).
   struct Path {
@@ -172,7 +173,8 @@ namespace fusediff::kit __attribute__((visibility("hidden"))) {
   }
 
   }  // namespace detail
-}  // namespace fusediff::kit__attribute__((visibility("hidden")))
+}  // namespace )
+}  // namespace fusediff
 
 // Exports the target: name, version, then one line an operator. At most once in a library, outside every namespace;
 // the operators must have static storage.

@@ -13,7 +13,8 @@
 #include "kit/failure.h"
 #include "kit/number.h"
 
-namespace fusediff::kit __attribute__((visibility("hidden"))) {
+namespace fusediff {
+namespace kit __attribute__((visibility("hidden"))) {
 
   // Elements of type T (const for inputs) along kRank dimensions.
   template <class T, int kRank>
@@ -211,4 +212,5 @@ namespace fusediff::kit __attribute__((visibility("hidden"))) {
     }
   }
 
-}  // namespace fusediff::kit__attribute__((visibility("hidden")))
+}  // namespace )
+}  // namespace fusediff
