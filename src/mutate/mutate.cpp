@@ -1,0 +1,1 @@
+#include "mutate/mutate.h"
