@@ -1,0 +1,32 @@
+// Makes a failing case small while its signature stays the same.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/check.h"
+#include "model/case.h"
+
+namespace fusediff {
+
+struct MinimizeOptions {
+  double seconds = 30;
+  int tries = 1;   // of the predicate, for a flaky finding
+  int needed = 1;  // of them
+  std::function<void(const std::string& step, int checks)> progress;
+};
+
+struct Minimized {
+  Case smallest;
+  Finding finding;  // of the smallest case
+  int checks = 0;
+  bool finished = false;           // false: the time cap came first
+  std::vector<std::string> notes;  // nearest passing neighbours, parameters that do not matter
+};
+
+// The case's own check gives the signature to keep. A case that is not a finding is the user's error.
+Result<Minimized> minimize(Engine& engine, const Case& original, const MinimizeOptions& options);
+
+}  // namespace fusediff
