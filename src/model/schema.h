@@ -185,6 +185,7 @@ struct Operator {
   std::optional<GradientRule> gradient;
   std::vector<std::string> deterministic_paths;  // of paths
   bool shared_context = true;                    // "threads"
+  std::uint64_t slots_key = 0;                   // of its resolved expressions, see resolve_names(); 0: by name
 
   bool has_path(std::string_view path) const;
   bool is_deterministic(std::string_view path) const;
@@ -194,6 +195,10 @@ struct Operator {
   const InputRule* source(std::string_view name) const;  // inputs, then given
   const OutputRule* output(std::string_view name) const;
 };
+
+// Turns the names in all expressions of the operator into positions, dims first and then attributes, so that they are
+// fast to evaluate. Once dims and attributes are complete; to be called again when one is added.
+void resolve_names(Operator& op);
 
 struct Schema {
   std::vector<Operator> operators;
