@@ -57,11 +57,19 @@ void store_bits(DType dtype, std::uint64_t bits, std::byte* element);
 
 // The value of float bits, exact in double (NaN of any payload gives a NaN). REQUIRES: is_float(dtype).
 double float_value(DType dtype, std::uint64_t bits);
-// Rounds once, to nearest even. NaN stays NaN with its sign, its payload cut but never emptied. Overflow: infinity
-// where the format has one; f8e4m3fn overflows to NaN (OCP's non-saturating mode). REQUIRES: is_float(dtype).
+// Rounds once, to nearest even. NaN stays NaN with its sign, its payload cut to the leading bits but never emptied (the
+// quiet bit is set instead; f8e4m3fn has one NaN of each sign). Overflow: infinity where the format has one; f8e4m3fn
+// overflows to NaN (OCP 8-bit Floating Point Specification 1.0, the non-saturating mode). Integers: to nearest even,
+// clamped to the dtype, NaN gives 0; bool: 1 unless the nearest integer is 0.
 std::uint64_t round_to_bits(DType dtype, double value);
 // The value of an integer or bool element. REQUIRES: !is_float(dtype).
 std::int64_t integer_value(DType dtype, std::uint64_t bits);
+// The least and the greatest value of an integer or bool dtype. REQUIRES: !is_float(dtype).
+struct IntegerRange {
+  std::int64_t low;
+  std::int64_t high;
+};
+IntegerRange integer_range(DType dtype);
 
 bool is_nan(DType dtype, std::uint64_t bits);
 bool is_finite(DType dtype, std::uint64_t bits);  // integers are finite
@@ -71,10 +79,11 @@ bool is_zero(DType dtype, std::uint64_t bits);
 // for a NaN against a number UINT64_MAX; an infinity is one step beyond the largest finite value. Integers: the
 // difference.
 std::uint64_t ulp_distance(DType dtype, std::uint64_t a, std::uint64_t b);
-// The spacing of representable values around the magnitude of value: the denormal spacing near zero, the largest
-// spacing beyond max_finite. REQUIRES: is_float(dtype), value not NaN.
+// The spacing of representable values around the magnitude of value (at a power of two the spacing above it): the
+// denormal spacing near zero, the largest spacing beyond max_finite. REQUIRES: is_float(dtype), value not NaN.
 double ulp_at(DType dtype, double value);
-// The neighbour n values up (n > 0) or down; stops at the infinities (at max_finite where there are none). NaN stays.
+// The neighbour n values up (n > 0) or down; stops at the infinities (at max_finite where there are none)
+// and at the ends of an integer dtype. Both zeros are one value; a step onto zero gives +0. NaN stays.
 std::uint64_t step_bits(DType dtype, std::uint64_t bits, std::int64_t n);
 
 // Whole arrays, as the single-element functions, but fast. REQUIRES: as many elements in bytes as in values.

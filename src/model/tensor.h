@@ -34,8 +34,9 @@ std::int64_t stored_count(const Tensor& tensor);
 std::size_t stored_bytes(const Tensor& tensor);
 // From the first element to behind the last, in elements: the memory that a call may touch. 0 when empty.
 std::int64_t extent(const Tensor& tensor);
-// Row-major strides without gaps.
+// Row-major strides without gaps; a dimension of size 0 counts as 1.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape);
+// No gaps and no repeats, in row-major order; strides along dimensions of size 1, and of empty tensors, do not matter.
 bool is_dense(const Tensor& tensor);
 // Flattened leading dims, and the last dim (1 at rank 0), of the stored shape: what "rows" and "columns" mean
 // everywhere.
