@@ -39,8 +39,11 @@ class TargetLoader {
 
  private:
   Result<std::filesystem::path> find(std::string_view name_or_path) const;
+  Result<std::unique_ptr<Target>> open_library(const std::filesystem::path& file);
+  Result<Schema> read_schema(const std::filesystem::path& file, const fusediff_target_v1& table);
 
   std::vector<std::filesystem::path> folders_;
+  std::vector<std::filesystem::path> loading_;             // files whose schema is being read: a "like" may not return
   std::map<std::string, std::unique_ptr<Target>> loaded_;  // key: canonical path, a newline, options
 };
 
