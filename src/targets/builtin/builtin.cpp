@@ -1,5 +1,7 @@
 // The built-in target: one line an operator.
 #include "builtin/operators.h"
 
-FUSEDIFF_KIT_TARGET("builtin", "0.1.0",  //
-                    fusediff::builtin::kAdd)
+FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                 //
+                    fusediff::builtin::kAdd,            //
+                    fusediff::builtin::kMoeGatingTopk,  //
+                    fusediff::builtin::kSigmoid)

@@ -7,5 +7,7 @@
 namespace fusediff::builtin {
 
 extern const kit::Operator kAdd;
+extern const kit::Operator kMoeGatingTopk;
+extern const kit::Operator kSigmoid;
 
 }  // namespace fusediff::builtin
