@@ -1,7 +1,11 @@
 // The built-in target: one line an operator.
 #include "builtin/operators.h"
 
-FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                 //
-                    fusediff::builtin::kAdd,            //
-                    fusediff::builtin::kMoeGatingTopk,  //
+FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                    //
+                    fusediff::builtin::kAdd,               //
+                    fusediff::builtin::kMoeGatingTopk,     //
+                    fusediff::builtin::kMoePermute,        //
+                    fusediff::builtin::kMoePermuteGrad,    //
+                    fusediff::builtin::kMoeUnpermute,      //
+                    fusediff::builtin::kMoeUnpermuteGrad,  //
                     fusediff::builtin::kSigmoid)

@@ -35,7 +35,7 @@ constexpr char kSchema[] = R"({
   "outputs": [
     {"name": "grad_tokens", "shape": ["T", "H"], "dtype": "=grad_out", "stage": 1, "layout": "any",
      "bound": {"ulp": "K", "of": "abs_inputs",
-               "why": "S is the sum of absolute terms. K - 1 additions after the first, which adds to zero: each rounds once in the precision that is kept, by half a unit of a partial sum. Partial sums are at most S (1 + u)^K < 2 S for K <= 128 and u <= 2^-8 (8-bit dtypes keep theirs in f16), so half a unit is at most one ULP of S: K - 1. One more for the last rounding into the dtype where f32 or f16 was kept (the additions are then below 2^-7 ULP each) and for the f32 addition beneath a storage one (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2)"}}],
+               "why": "S is the sum of absolute terms. K - 1 additions after the first, which adds to zero: each rounds once in the precision that is kept, by half a unit of a partial sum. Partial sums are at most S (1 + u)^K < 2 S for K <= 128 and u <= 2^-8 (8-bit dtypes keep theirs in f16), so half a unit is at most one ULP of S: K - 1. One more for the last rounding into the dtype where f32 or f16 was kept (the additions are then below 2^-6 ULP each) and for the f32 addition beneath a storage one. After Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2"}}],
   "rows": {"dim": "T", "inputs": ["row_id_map"], "outputs": "all"},
   "gradient": {"of": "moe_permute", "wrt": {"grad_tokens": "tokens"}, "cotangents": {"grad_out": "out"}}
 })";

@@ -36,7 +36,7 @@ constexpr char kSchema[] = R"({
   "outputs": [
     {"name": "out", "shape": ["T", "H"], "dtype": "=in", "stage": 1, "layout": "any",
      "bound": {"ulp": "2 * K", "of": "abs_inputs",
-               "why": "S is the sum of absolute terms. K products and K - 1 additions after the first, which adds to zero: each rounds once in the precision that is kept, by half a unit of a term or a partial sum, subnormal or not. These are at most S (1 + u)^K < 2 S for K <= 128 and u <= 2^-8 (8-bit dtypes keep theirs in f16), so half a unit is at most one ULP of S: 2 K - 1. One more for the last rounding into the dtype where f32 or f16 was kept (the others are then below 2^-7 ULP each) and for the f32 operation beneath a storage one (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2)"}}],
+               "why": "S is the sum of absolute terms. K products, and K - 1 additions after the first, which adds to zero: each rounds once in the precision that is kept, by half a unit of a term or a partial sum, subnormal or not. These are at most S (1 + u)^K < 2 S for K <= 128 and u <= 2^-8 (8-bit dtypes keep theirs in f16), so half a unit is at most one ULP of S: 2 K - 1. One more for the last rounding into the dtype where f32 or f16 was kept (the others are then below 2^-6 ULP each) and for the f32 operation beneath a storage one. After Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "rows": {"dim": "T", "inputs": ["row_id_map", "probs"], "outputs": "all"}
 })";
 

@@ -38,7 +38,7 @@ constexpr char kSchema[] = R"({
                "why": "one f32 product, rounded once more into a narrow dtype: half a unit and at most 2^-8 of one"}},
     {"name": "grad_probs", "shape": ["T", "K"], "dtype": "f32", "stage": 1, "optional": true, "layout": "any",
      "bound": {"ulp": "2 * H", "of": "abs_inputs",
-               "why": "S is the sum of absolute terms. H products and H - 1 additions in f32, in any order: each rounds by half a unit of a term or a partial sum, which is at most S (1 + u)^H < 2 S, so by at most one ULP of S (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2)"}}],
+               "why": "S is the sum of absolute terms. H products and H - 1 additions in f32, in any order: each rounds by half a unit of a term or a partial sum, which is at most S (1 + u)^H < 2 S, so by at most one ULP of S. After Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "gradient": {"of": "moe_unpermute", "wrt": {"grad_in": "in", "grad_probs": "probs"},
                "cotangents": {"grad_out": "out"}}
 })";

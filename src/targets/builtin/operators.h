@@ -8,6 +8,10 @@ namespace fusediff::builtin {
 
 extern const kit::Operator kAdd;
 extern const kit::Operator kMoeGatingTopk;
+extern const kit::Operator kMoePermute;
+extern const kit::Operator kMoePermuteGrad;
+extern const kit::Operator kMoeUnpermute;
+extern const kit::Operator kMoeUnpermuteGrad;
 extern const kit::Operator kSigmoid;
 
 }  // namespace fusediff::builtin
