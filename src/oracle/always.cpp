@@ -1,0 +1,178 @@
+#include "oracle/always.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "oracle/text.h"
+
+namespace fusediff {
+namespace {
+
+struct View {
+  const Tensor& tensor;
+  std::span<const std::byte> bytes;
+  std::int64_t rows, columns;
+
+  std::uint64_t bits(std::int64_t i) const {
+    return load_bits(tensor.dtype, bytes.data() + static_cast<std::size_t>(i) * size_of(tensor.dtype));
+  }
+  double value(std::int64_t i) const {
+    return is_float(tensor.dtype) ? float_value(tensor.dtype, bits(i))
+                                  : static_cast<double>(integer_value(tensor.dtype, bits(i)));
+  }
+  std::string place(std::int64_t i) const {
+    return "row " + std::to_string(i / columns) + ", column " + std::to_string(i % columns);
+  }
+};
+
+// [rows] false where an element of the row is NaN or infinite; all inputs of another row count must be finite
+// everywhere.
+struct FiniteRows {
+  std::vector<bool> rows;
+  bool all = true;
+};
+
+FiniteRows finite_rows(const Call& call, std::span<const std::span<const std::byte>> inputs, std::int64_t rows) {
+  FiniteRows finite{std::vector<bool>(static_cast<std::size_t>(rows), true), true};
+  for (std::size_t t = 0; t < call.inputs.size(); ++t) {
+    const Tensor& input = call.inputs[t];
+    if (!input.present || !is_float(input.dtype) || inputs[t].empty()) continue;
+    const View view{input, inputs[t], row_count(input), column_count(input)};
+    for (std::int64_t i = 0; i < view.rows * view.columns; ++i) {
+      if (is_finite(input.dtype, view.bits(i))) continue;
+      finite.all = false;
+      if (view.rows == rows) {
+        finite.rows[static_cast<std::size_t>(i / view.columns)] = false;
+      } else {
+        finite.rows.assign(finite.rows.size(), false);
+        return finite;
+      }
+    }
+  }
+  return finite;
+}
+
+std::optional<double> limit(const Call& call, const std::variant<Expr, double>& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  const Result<std::int64_t> evaluated = call.evaluate(std::get<Expr>(value));
+  return evaluated.ok() ? std::optional<double>(static_cast<double>(*evaluated)) : std::nullopt;
+}
+
+std::optional<std::int64_t> empty_slot(const Operator& op, const std::string& output) {
+  for (const DecideRule& rule : op.decide) {
+    if (rule.pick == output && rule.has_none) return rule.none;
+  }
+  return std::nullopt;
+}
+
+std::string broken_range(const Call& call, const AlwaysRule& rule, const View& view) {
+  const std::optional<double> low = limit(call, rule.low), high = limit(call, rule.high);
+  if (!low || !high) return "";
+  const std::optional<std::int64_t> none = empty_slot(*call.op, view.tensor.name);
+  for (std::int64_t i = 0; i < view.rows * view.columns; ++i) {
+    const double value = view.value(i);
+    if (!(value < *low || value > *high)) continue;
+    if (none && value == static_cast<double>(*none)) continue;
+    return number_text(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + ", outside " + short_number(*low) +
+           ".." + short_number(*high);
+  }
+  return "";
+}
+
+std::string broken_distinct(const Call& call, const View& view) {
+  const std::optional<std::int64_t> none = empty_slot(*call.op, view.tensor.name);
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    for (std::int64_t i = 0; i < view.columns; ++i) {
+      const std::uint64_t bits = view.bits(row * view.columns + i);
+      if (none && integer_value(view.tensor.dtype, bits) == *none) continue;
+      for (std::int64_t j = 0; j < i; ++j) {
+        if (view.bits(row * view.columns + j) != bits) continue;
+        return number_text(view.tensor.dtype, bits) + " stands twice in row " + std::to_string(row) + ", columns " +
+               std::to_string(j) + " and " + std::to_string(i);
+      }
+    }
+  }
+  return "";
+}
+
+std::string broken_finite(const View& view) {
+  for (std::int64_t i = 0; i < view.rows * view.columns; ++i) {
+    if (!is_finite(view.tensor.dtype, view.bits(i))) {
+      return number_text(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + " although every input is finite";
+    }
+  }
+  return "";
+}
+
+std::string broken_sums(const AlwaysRule& rule, const View& view, const std::vector<bool>& finite) {
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    if (!finite[static_cast<std::size_t>(row)] || view.columns == 0) continue;
+    double sum = 0;
+    for (std::int64_t i = 0; i < view.columns; ++i) sum += view.value(row * view.columns + i);
+    if (std::abs(sum - rule.row_sum) <= rule.within) continue;
+    return "row " + std::to_string(row) + " sums to " + short_number(sum) + ", not to " + short_number(rule.row_sum) +
+           " within " + short_number(rule.within);
+  }
+  return "";
+}
+
+std::string broken_permutation(const View& view) {
+  for (std::int64_t row = 0; row < view.rows; ++row) {
+    std::vector<bool> seen(static_cast<std::size_t>(view.columns), false);
+    for (std::int64_t i = 0; i < view.columns; ++i) {
+      const std::int64_t value = integer_value(view.tensor.dtype, view.bits(row * view.columns + i));
+      if (value < 0 || value >= view.columns || seen[static_cast<std::size_t>(value)]) {
+        return std::to_string(value) + " in " + view.place(row * view.columns + i) + ": no permutation of 0.." +
+               std::to_string(view.columns - 1);
+      }
+      seen[static_cast<std::size_t>(value)] = true;
+    }
+  }
+  return "";
+}
+
+// "" when the rule holds, or does not apply.
+std::string broken(const Call& call, std::span<const std::span<const std::byte>> inputs, const AlwaysRule& rule,
+                   const View& view) {
+  switch (rule.kind) {
+    case AlwaysKind::kRange:
+      return broken_range(call, rule, view);
+    case AlwaysKind::kDistinctInRow:
+      return broken_distinct(call, view);
+    case AlwaysKind::kFiniteIfInputsFinite:
+      return finite_rows(call, inputs, 0).all ? broken_finite(view) : "";
+    case AlwaysKind::kRowSums:
+      return broken_sums(rule, view, finite_rows(call, inputs, view.rows).rows);
+    case AlwaysKind::kPermutation:
+      return broken_permutation(view);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Evidence> judge_always(const Call& call, std::span<const std::span<const std::byte>> inputs,
+                                   const Execution& execution, Side side) {
+  std::vector<Evidence> seen;
+  for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+    const Tensor& tensor = call.outputs[o];
+    if (!tensor.present || execution.outputs[o].empty()) continue;
+    const std::int64_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();
+    const View view{tensor, execution.outputs[o], element_count(tensor) / columns, columns};
+    for (const AlwaysRule& rule : call.op->outputs[o].always) {
+      if (rule.condition) {
+        const Result<std::int64_t> holds = call.evaluate(*rule.condition);
+        if (!holds.ok() || *holds == 0) continue;
+      }
+      const std::string what = broken(call, inputs, rule, view);
+      if (what.empty()) continue;
+      seen.push_back({FindingClass::kInvariant, "always", tensor.name, call.op->outputs[o].stage, side,
+                      tensor.name + " holds " + what});
+      break;
+    }
+  }
+  return seen;
+}
+
+}  // namespace fusediff

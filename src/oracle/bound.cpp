@@ -1,0 +1,135 @@
+#include "oracle/bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracle/bits.h"
+#include "oracle/text.h"
+
+namespace fusediff {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// [elements] the magnitude at whose ULP an error counts.
+std::vector<double> scales(const Tensor& tensor, BoundScale of, const OutputTruth& truth) {
+  std::vector<double> scale(truth.value.size());
+  for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::abs(truth.value[i]);
+  if (of == BoundScale::kElement) return scale;
+  if (of == BoundScale::kAbsInputs) {
+    for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::max(scale[i], std::abs(truth.absolute[i]));
+    return scale;
+  }
+  const std::size_t columns = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.back());
+  for (std::size_t row = 0; row + columns <= scale.size(); row += columns) {
+    double whole = 0;
+    for (std::size_t i = row; i < row + columns; ++i) {
+      if (!std::isfinite(scale[i])) continue;
+      whole = of == BoundScale::kRowMax ? std::max(whole, scale[i]) : whole + scale[i];
+    }
+    std::fill_n(scale.begin() + static_cast<std::ptrdiff_t>(row), columns, whole);
+  }
+  return scale;
+}
+
+// ULP between a value of the dtype and the truth. 0 where the value is the truth rounded, infinities and NaN included.
+double error_of(DType dtype, std::uint64_t bits, double truth, double scale) {
+  const double value = float_value(dtype, bits);
+  if (std::isnan(value) && std::isnan(truth)) return 0;
+  if (value == truth || bits == round_to_bits(dtype, truth)) {
+    return std::isfinite(value) && std::isfinite(truth) ? std::abs(value - truth) / ulp_at(dtype, scale) : 0;
+  }
+  if (!std::isfinite(value) || !std::isfinite(truth)) return kInfinity;
+  return std::abs(value - truth) / ulp_at(dtype, std::isfinite(scale) ? scale : float_format(dtype).max_finite);
+}
+
+struct Worst {
+  std::array<double, 2> error{};
+  bool not_finite = false;  // one side is not finite where the other and the truth are, or the reverse
+};
+
+Worst worst_errors(const Tensor& tensor, std::span<const std::byte> target, std::span<const std::byte> against,
+                   const OutputTruth& truth, const std::vector<double>& scale, const std::vector<bool>& skip) {
+  const std::size_t size = size_of(tensor.dtype);
+  Worst worst;
+  for (std::size_t i = 0; i < truth.value.size(); ++i) {
+    if (!skip.empty() && skip[i]) continue;
+    const std::array<std::uint64_t, 2> bits = {load_bits(tensor.dtype, target.data() + i * size),
+                                               load_bits(tensor.dtype, against.data() + i * size)};
+    const bool truth_finite = is_finite(tensor.dtype, round_to_bits(tensor.dtype, truth.value[i]));
+    const std::array<bool, 2> finite = {is_finite(tensor.dtype, bits[0]), is_finite(tensor.dtype, bits[1])};
+    if (finite[0] != finite[1]) worst.not_finite = true;
+    if (bits[0] == bits[1] && !finite[0]) continue;  // both overflow alike: no part of what differs
+    for (const std::size_t s : {0u, 1u}) {
+      // Beside a side that is finite like the truth, infinity is no matter of ULP: the class is non_finite.
+      if (finite[s] != truth_finite) {
+        worst.error[s] = kInfinity;
+        continue;
+      }
+      worst.error[s] = std::max(worst.error[s], error_of(tensor.dtype, bits[s], truth.value[i], scale[i]));
+    }
+  }
+  return worst;
+}
+
+std::string ulps(double error) { return std::isinf(error) ? "not finite" : short_number(error) + " ULP"; }
+
+void by_bound(Difference& d, double bound, const std::string& why, std::optional<Side>& accused) {
+  const std::array<double, 2>& error = *d.error;
+  d.bound = bound;
+  const bool target_out = error[0] > bound;
+  const bool against_out = error[1] > bound;
+  d.cls = target_out || against_out ? FindingClass::kDamage : FindingClass::kRounding;
+  if (target_out != against_out) accused = target_out ? Side::kTarget : Side::kAgainst;
+  d.judged_by = std::string(d.cls == FindingClass::kRounding ? "both sides within" : "outside") +
+                " the worst-case bound of " + short_number(bound) + " ULP" + (why.empty() ? "" : " (" + why + ")");
+}
+
+void by_unfused(Difference& d, const std::string& why_not_bound, std::optional<Side>& accused) {
+  const std::array<double, 2>& error = *d.error;
+  const double allowed = kRelativeToUnfused * std::max(error[1], 1.0);
+  const bool rounding = error[0] <= allowed;
+  d.cls = rounding ? FindingClass::kRounding : FindingClass::kDamage;
+  if (!rounding) accused = Side::kTarget;
+  d.judged_by = why_not_bound + "relative to unfused: " + ulps(error[0]) + " against " + ulps(error[1]) + ", " +
+                short_number(allowed) + " ULP allowed";
+}
+
+}  // namespace
+
+void classify(Difference& d, const Call& call, std::size_t output, std::span<const std::byte> target,
+              std::span<const std::byte> against, const OutputTruth& truth, const std::vector<bool>& skip,
+              std::optional<Side>& accused) {
+  if (d.cls != FindingClass::kDamage) return;
+  const Tensor& tensor = call.outputs[output];
+  const OutputRule& rule = call.op->outputs[output];
+  if (!is_float(tensor.dtype)) {
+    d.judged_by = "an integer output that must be equal";
+    return;
+  }
+  if (truth.value.empty()) {
+    d.judged_by = "no f64 truth: reference and unfused do not offer this call in f64";
+    return;
+  }
+  const bool scale_known = rule.bound && (rule.bound->of != BoundScale::kAbsInputs || !truth.absolute.empty());
+  const BoundScale of = scale_known ? rule.bound->of : BoundScale::kElement;
+  const Worst worst = worst_errors(tensor, target, against, truth, scales(tensor, of, truth), skip);
+  d.error = worst.error;
+  if (worst.not_finite) {
+    d.cls = FindingClass::kNonFinite;
+    if (std::isinf(worst.error[0]) != std::isinf(worst.error[1])) {
+      accused = std::isinf(worst.error[0]) ? Side::kTarget : Side::kAgainst;
+    }
+    d.judged_by = "one side is not finite where the other is";
+    return;
+  }
+  if (scale_known) {
+    const Result<std::int64_t> bound = call.evaluate(rule.bound->ulp);
+    if (bound.ok()) return by_bound(d, static_cast<double>(*bound), rule.bound->why, accused);
+    return by_unfused(d, "the bound cannot be evaluated (" + bound.error().what + "); ", accused);
+  }
+  by_unfused(d, rule.bound ? "no truth on absolute inputs for the bound; " : "no bound stated; ", accused);
+}
+
+}  // namespace fusediff
