@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "builtin/exponential.h"
+#include "builtin/exponential_rows.h"
 #include "builtin/lanes.h"
 #include "builtin/moe_gating_topk.h"
 
@@ -13,6 +13,8 @@ namespace fusediff::builtin {
 namespace {
 
 using namespace kit;
+
+constexpr int64_t kTile = 16 * kLanes;
 
 template <class A>
 using Key = std::conditional_t<sizeof(A) == 8, int64_t, int32_t>;
@@ -39,7 +41,7 @@ struct RowBuffer {
   A weight[kMaxExperts];
 };
 
-// buffer.score = softmax of the row that stands there.
+// The softmax of a row in its place.
 template <class A>
 void softmax_row(A* score, int64_t n) {
   A most = -std::numeric_limits<A>::infinity();
@@ -47,17 +49,19 @@ void softmax_row(A* score, int64_t n) {
     most = score[i] > most ? score[i] : most;
   }
   LaneVector<A> sums;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) {
-      score[i + l] = exp(score[i + l] - most);
+  for (int64_t from = 0; from < n; from += kTile) {
+    const int64_t size = std::min(kTile, n - from);
+    A* tile = score + from;
+    for (int64_t i = 0; i < size; ++i) {
+      tile[i] -= most;
     }
-    sums.v += LaneVector<A>(score + i).v;
+    exp_row(tile, size);
+    int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      sums.v += LaneVector<A>(tile + i).v;
+    }
+    sums.v += LaneVector<A>(tile + i, size - i).v;
   }
-  for (int64_t l = i; l < n; ++l) {
-    score[l] = exp(score[l] - most);
-  }
-  sums.v += LaneVector<A>(score + i, n - i).v;
   const A sum = sums.fold();
   for (int64_t j = 0; j < n; ++j) {
     score[j] /= sum;
@@ -149,9 +153,7 @@ void gate_row(const Gating<T>& g, RowBuffer<A>& b, int64_t t) {
   if (g.softmax) {
     softmax_row(b.score, n);
   } else {
-    for (int64_t e = 0; e < n; ++e) {
-      b.score[e] = sigmoid(b.score[e]);
-    }
+    sigmoid_row(b.score, n);
   }
   for (int64_t e = 0; e < n; ++e) {
     b.rank[e] = g.bias ? b.score[e] + b.bias[e] : b.score[e];

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "builtin/exponential.h"
+#include "builtin/exponential_rows.h"
 #include "builtin/lanes.h"
 #include "builtin/moe_gating_topk.h"
 
@@ -68,8 +68,9 @@ void softmax_rows(A* rows, int64_t tokens, int64_t experts) {
       most = row[e] > most ? row[e] : most;
     }
     for (int64_t e = 0; e < experts; ++e) {
-      row[e] = exp(row[e] - most);
+      row[e] -= most;
     }
+    exp_row(row, experts);
     const A sum = lane_sum<A>(experts, [&](int64_t e) { return row[e]; });
     for (int64_t e = 0; e < experts; ++e) {
       row[e] /= sum;
@@ -135,9 +136,7 @@ void compose(const Call& call) {
   if (g.softmax) {
     softmax_rows(b.scores, g.tokens, g.experts);
   } else {
-    for (int64_t i = 0; i < g.tokens * g.experts; ++i) {
-      b.scores[i] = sigmoid(b.scores[i]);
-    }
+    sigmoid_row(b.scores, g.tokens * g.experts);
   }
   std::copy_n(b.scores, g.tokens * g.experts, b.rank);
   if (g.bias) {

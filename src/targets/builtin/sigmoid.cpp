@@ -3,6 +3,7 @@
 #include <array>
 
 #include "builtin/exponential.h"
+#include "builtin/exponential_rows.h"
 #include "builtin/operators.h"
 
 namespace fusediff::builtin {
@@ -48,9 +49,7 @@ void sigmoid_tiles(const Call& call) {
     for (int64_t from = 0; from < y.shape[0]; from += kTile) {
       const int64_t n = std::min(kTile, y.shape[0] - from);
       load(x.part(from, n), tile);
-      for (int64_t i = 0; i < n; ++i) {
-        tile[i] = sigmoid(tile[i]);
-      }
+      sigmoid_row(tile, n);
       store(y.part(from, n), tile);
     }
   });
