@@ -36,9 +36,10 @@ struct MutateContext {
   const Probe& probe;       // may be empty: mutators that need it then do nothing
 };
 
-// One way to change a case. Returns false when it found nothing to change. The caller repairs.
+// One way to change a case. Takes a legal one; returns false when it found nothing to change. The caller repairs.
 struct Mutator {
   std::string_view name;
+  int weight;  // how often it is drawn, against the others
   bool (*apply)(Case& c, MutateContext& context);
 };
 // The table: one line a mutator.

@@ -1,0 +1,66 @@
+// Two cases of one operator make a third: sizes, attributes, inputs and layouts of either.
+#include <string>
+
+#include "mutate/mutate.h"
+
+namespace fusediff {
+namespace {
+
+// Each key of the other's map with an even chance.
+template <typename Map>
+void lend(Map& to, const Map& from, Rng& rng) {
+  for (const auto& [name, value] : from) {
+    if (rng.one_in(2)) to[name] = value;
+  }
+}
+
+void lend_inputs(Case& c, const Case& other, Rng& rng) {
+  for (const auto& [name, value] : other.inputs) {
+    const auto at = c.inputs.find(name);
+    if (at == c.inputs.end()) {
+      if (rng.one_in(4)) c.inputs[name] = value;
+      continue;
+    }
+    switch (rng.below(5)) {
+      case 0:
+        at->second = value;
+        break;
+      case 1:
+        at->second.fill = value.fill;
+        break;
+      case 2:
+        at->second.patches = value.patches;
+        break;
+      case 3:
+        at->second.set = value.set;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+bool crossover(Case& c, const Case& other, MutateContext& context) {
+  Rng& rng = context.rng;
+  if (other.op != c.op) {
+    if (other.op == context.op.name) c = other;
+    return repair(c, context);
+  }
+  const Case before = c;
+  constexpr int kTries = 4;  // a draw may lend nothing that differs
+  for (int i = 0; i < kTries && c == before; ++i) {
+    // Sizes belong together more often than not: a pair of them may be what matters.
+    if (rng.one_in(4)) c.dims = other.dims;
+    if (rng.one_in(4)) lend(c.dims, other.dims, rng);
+    if (rng.one_in(2)) lend(c.attrs, other.attrs, rng);
+    if (rng.one_in(4)) c.dtypes = other.dtypes;
+    if (rng.one_in(2)) lend_inputs(c, other, rng);
+    if (rng.one_in(3)) lend(c.layout, other.layout, rng);
+    if (rng.one_in(8)) c.unwanted = other.unwanted;
+  }
+  return repair(c, context) && !(c == before);
+}
+
+}  // namespace fusediff
