@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "model/expand.h"
 #include "oracle/ranks.h"
 #include "oracle/text.h"
 
@@ -24,23 +25,6 @@ std::int64_t integer_at(const Tensor& tensor, std::span<const std::byte> bytes, 
 
 std::uint64_t bits_at(const Tensor& tensor, std::span<const std::byte> bytes, std::int64_t i) {
   return load_bits(tensor.dtype, bytes.data() + static_cast<std::size_t>(i) * size_of(tensor.dtype));
-}
-
-// Logical elements, written out where stored ones repeat.
-std::vector<std::byte> expanded(const Tensor& tensor, std::span<const std::byte> stored) {
-  const std::size_t size = size_of(tensor.dtype);
-  const std::vector<std::int64_t> shape = stored_shape(tensor);
-  const std::vector<std::int64_t> stride = dense_strides(shape);
-  std::vector<std::byte> full(static_cast<std::size_t>(element_count(tensor)) * size);
-  std::vector<std::int64_t> at(tensor.shape.size(), 0);
-  for (std::size_t i = 0; i < full.size(); i += size) {
-    std::int64_t from = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) from += std::min(at[d], shape[d] - 1) * stride[d];
-    std::copy_n(stored.begin() + from * static_cast<std::ptrdiff_t>(size), size,
-                full.begin() + static_cast<std::ptrdiff_t>(i));
-    for (std::size_t d = at.size(); d-- > 0 && ++at[d] == tensor.shape[d];) at[d] = 0;
-  }
-  return full;
 }
 
 struct Found {

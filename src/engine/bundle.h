@@ -1,0 +1,38 @@
+// A bundle: the folder that holds all of one finding. Written whole or not at all; reading one never loads a library
+// or runs a file that it names.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "model/case.h"
+#include "model/finding.h"
+
+namespace fusediff {
+
+// How often the finding came back when its case was checked in a fresh process.
+struct Replay {
+  int runs = 0;
+  int same = 0;  // with the same signature
+};
+
+struct Bundle {
+  Case smallest;                 // case.json
+  Case original;                 // original.json
+  Finding finding;               // finding.json, of the smallest case
+  std::optional<Replay> replay;  // in finding.json, as "replay"
+  std::string environment;       // environment.json
+};
+
+// Writes folder/SLUG, in place of one that is there. The result is its path.
+Result<std::filesystem::path> write_bundle(const std::filesystem::path& folder, const Bundle& bundle);
+
+// Removes what a write_bundle that was killed left behind. REQUIRES: no other process writes there.
+void sweep_bundles(const std::filesystem::path& folder);
+
+// path: the bundle's folder. Errors are the user's and name the file.
+Result<Bundle> read_bundle(const std::filesystem::path& path);
+
+}  // namespace fusediff

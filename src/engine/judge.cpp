@@ -1,0 +1,170 @@
+#include "engine/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "oracle/always.h"
+#include "oracle/bits.h"
+#include "oracle/decide.h"
+#include "oracle/memory.h"
+#include "oracle/status.h"
+#include "oracle/text.h"
+
+namespace fusediff {
+namespace {
+
+std::string difference_text(const Difference& d) {
+  std::string what = d.output + " differs in " + std::to_string(d.differing) + " of " + std::to_string(d.elements) +
+                     (d.elements == 1 ? " element" : " elements");
+  switch (d.cls) {
+    case FindingClass::kZeroSign:
+      return what + ", only in the sign of zero";
+    case FindingClass::kNanBits:
+      return what + ", only in NaN payload or sign";
+    default:
+      break;
+  }
+  what += ", by at most " + ulp_text(d.max_ulp);
+  if (d.error) {
+    what += "; error against the f64 truth " + short_number((*d.error)[0]) + " ULP (target), " +
+            short_number((*d.error)[1]) + " ULP (against)";
+  }
+  return what + "; " + d.judged_by;
+}
+
+void judge_picks(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& target,
+                 const Execution& against, std::map<std::string, std::vector<bool>>& free, Judgement& judgement) {
+  for (std::size_t rule = 0; rule < call.op->decide.size(); ++rule) {
+    const Decision a = decision_of(call, rule, inputs, target), b = decision_of(call, rule, inputs, against);
+    PickJudgement picks = compare_picks(call, a, b);
+    if (!picks.free.empty()) {
+      free[call.op->decide[rule].pick] = picks.free;
+      if (!call.op->decide[rule].values.empty()) free[call.op->decide[rule].values] = picks.free;
+    }
+    if (picks.evidence) judgement.evidence.push_back(std::move(*picks.evidence));
+    if (picks.flip) judgement.flips.push_back(std::move(*picks.flip));
+  }
+}
+
+bool is_pick(const Operator& op, const std::string& output) {
+  return std::any_of(op.decide.begin(), op.decide.end(), [&](const DecideRule& rule) { return rule.pick == output; });
+}
+
+std::uint64_t output_bits(const Tensor& tensor, const std::vector<std::byte>& bytes, std::int64_t i) {
+  return load_bits(tensor.dtype, bytes.data() + static_cast<std::size_t>(i) * size_of(tensor.dtype));
+}
+
+// The row's sum of a float output, rounded once to its dtype (every term and, short of 2^29 terms of f32, the sum is
+// exact in double for terms of like size).
+double row_sum(const Tensor& tensor, const std::vector<std::byte>& bytes, std::int64_t row) {
+  const std::int64_t columns = tensor.shape.back();
+  double sum = 0;
+  for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i)
+    sum += float_value(tensor.dtype, output_bits(tensor, bytes, i));
+  return float_value(tensor.dtype, round_to_bits(tensor.dtype, sum));
+}
+
+// What fed the rank, and what followed from the pick: the outputs that have the ranked shape, and the picks' shape.
+void explain_flip(const Call& call, const Execution& target, const Execution& against,
+                  const std::vector<bool>& compared, Flip& flip) {
+  const Tensor* by = nullptr;
+  const Tensor* pick = nullptr;
+  for (const std::vector<Tensor>* tensors : {&call.outputs, &call.inputs}) {
+    for (const Tensor& tensor : *tensors) {
+      if (tensor.name == flip.by) by = &tensor;
+      if (tensor.name == flip.pick) pick = &tensor;
+    }
+  }
+  if (by == nullptr || pick == nullptr || by->shape.empty() || pick->shape.empty()) return;
+  const std::array<const Execution*, 2> sides = {&target, &against};
+  for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+    const Tensor& output = call.outputs[o];
+    if (!output.present || !compared[o] || !is_float(output.dtype) || target.outputs[o].empty()) continue;
+    if (output.shape == by->shape && flip.by_is_known) {
+      Flip::Stage stage{output.name, output.dtype, {}};
+      for (const std::size_t s : {0u, 1u}) {
+        for (const std::size_t whose : {0u, 1u}) {
+          stage.bits[s][whose] =
+              output_bits(output, sides[s]->outputs[o], flip.row * by->shape.back() + flip.picked[whose]);
+        }
+      }
+      flip.stages.push_back(stage);
+    } else if (output.shape == pick->shape) {
+      flip.sums.push_back(
+          {output.name, {row_sum(output, target.outputs[o], flip.row), row_sum(output, against.outputs[o], flip.row)}});
+    }
+  }
+}
+
+}  // namespace
+
+void judge_side(const Call& call, const Call& ordered, std::span<const std::span<const std::byte>> inputs,
+                const Execution& execution, Side side, bool outside, Judgement& judgement) {
+  const auto add = [&](std::vector<Evidence> seen) {
+    for (Evidence& evidence : seen) judgement.evidence.push_back(std::move(evidence));
+  };
+  if (std::optional<Evidence> ending = judge_ending(execution, side, outside))
+    judgement.evidence.push_back(std::move(*ending));
+  add(judge_memory(call, execution, side));
+  if (execution.ending != Ending::kOk || outside) return;
+  add(judge_always(ordered, inputs, execution, side));
+  for (std::size_t rule = 0; rule < ordered.op->decide.size(); ++rule) {
+    add(judge_own_picks(ordered, decision_of(ordered, rule, inputs, execution), side));
+  }
+}
+
+void judge_outputs(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& target,
+                   const Execution& against, const std::vector<bool>& compared, const Truth* truth,
+                   Judgement& judgement) {
+  std::map<std::string, std::vector<bool>> free;
+  judge_picks(call, inputs, target, against, free, judgement);
+  for (Flip& flip : judgement.flips) explain_flip(call, target, against, compared, flip);
+  static const std::vector<bool> kNothingFree;
+  for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+    const Tensor& tensor = call.outputs[o];
+    if (!tensor.present || !compared[o]) continue;
+    const auto skipped = free.find(tensor.name);
+    const std::vector<bool>& skip = skipped == free.end() ? kNothingFree : skipped->second;
+    std::optional<Difference> d =
+        compare_output(call.op->outputs[o], tensor, target.outputs[o], against.outputs[o], skip);
+    if (!d) continue;
+    if (d->cls == FindingClass::kNanBits && !call.op->outputs[o].nan_bits) continue;
+    std::optional<Side> accused;
+    if (truth != nullptr)
+      classify(*d, call, o, target.outputs[o], against.outputs[o], truth->outputs[o], skip, accused);
+    const bool explained = is_pick(*call.op, tensor.name) && !judgement.flips.empty();
+    if (!explained) judgement.evidence.push_back({d->cls, "bits", tensor.name, d->stage, accused, difference_text(*d)});
+    judgement.differences.push_back(std::move(*d));
+  }
+}
+
+void rank_evidence(const Call& call, Judgement& judgement) {
+  const auto place = [&](const std::string& tensor) {
+    for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+      if (call.outputs[o].name == tensor) return o;
+    }
+    return call.outputs.size();
+  };
+  std::stable_sort(judgement.evidence.begin(), judgement.evidence.end(), [&](const Evidence& a, const Evidence& b) {
+    return std::make_tuple(a.cls, a.stage.value_or(0), place(a.tensor)) <
+           std::make_tuple(b.cls, b.stage.value_or(0), place(b.tensor));
+  });
+  std::stable_sort(judgement.differences.begin(), judgement.differences.end(),
+                   [&](const Difference& a, const Difference& b) {
+                     return std::make_tuple(a.stage.value_or(0), place(a.output)) <
+                            std::make_tuple(b.stage.value_or(0), place(b.output));
+                   });
+}
+
+std::optional<int> stage_to_blame(const Judgement& judgement) {
+  std::optional<int> lowest;
+  for (const Difference& d : judgement.differences) {
+    if (!d.stage || d.cls == FindingClass::kNanBits) continue;
+    if (!lowest || *d.stage < *lowest) lowest = d.stage;
+  }
+  return lowest;
+}
+
+}  // namespace fusediff
