@@ -2,20 +2,32 @@
 
 #include "model/dtype.h"
 #include "model/dtype_convert.h"
+#include "model/wide_loop.h"
 
 namespace fusediff {
 
 namespace {
 
 template <typename Stored, typename Convert>
-void widen_each(std::span<const std::byte> bytes, std::span<double> values, Convert convert_one) {
-  const std::byte* source = bytes.data();
-  double* out = values.data();
-  for (std::size_t i = 0, n = values.size(); i < n; ++i) {
+inline void widen_loop(const std::byte* source, double* out, std::size_t n, Convert convert_one) {
+  for (std::size_t i = 0; i < n; ++i) {
     Stored stored;
     std::memcpy(&stored, source + i * sizeof(Stored), sizeof(Stored));
     out[i] = convert_one(stored);
   }
+}
+
+template <typename Stored, typename Convert>
+inline void round_loop(const double* source, std::byte* out, std::size_t n, Convert convert_one) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto stored = static_cast<Stored>(convert_one(source[i]));
+    std::memcpy(out + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+}
+
+template <typename Stored, typename Convert>
+void widen_each(std::span<const std::byte> bytes, std::span<double> values, Convert convert_one) {
+  run_wide([=] { widen_loop<Stored>(bytes.data(), values.data(), values.size(), convert_one); });
 }
 
 template <typename Stored>
@@ -30,12 +42,7 @@ void widen_narrow(std::span<const std::byte> bytes, std::span<double> values) {
 
 template <typename Stored, typename Convert>
 void round_each(std::span<const double> values, std::span<std::byte> bytes, Convert convert_one) {
-  const double* source = values.data();
-  std::byte* out = bytes.data();
-  for (std::size_t i = 0, n = values.size(); i < n; ++i) {
-    const auto stored = static_cast<Stored>(convert_one(source[i]));
-    std::memcpy(out + i * sizeof(Stored), &stored, sizeof(Stored));
-  }
+  run_wide([=] { round_loop<Stored>(values.data(), bytes.data(), values.size(), convert_one); });
 }
 
 template <typename Stored>
@@ -56,7 +63,7 @@ void widen(DType dtype, std::span<const std::byte> bytes, std::span<double> valu
       if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size_bytes());
       break;
     case DType::kF32:
-      widen_each<std::uint32_t>(bytes, values, convert::f32_value);
+      widen_each<std::uint32_t>(bytes, values, [](std::uint32_t bits) { return convert::f32_value(bits); });
       break;
     case DType::kF16:
       widen_narrow<convert::F16, std::uint16_t>(bytes, values);
@@ -95,7 +102,7 @@ void round_all(DType dtype, std::span<const double> values, std::span<std::byte>
       if (!values.empty()) std::memcpy(bytes.data(), values.data(), values.size_bytes());
       break;
     case DType::kF32:
-      round_each<std::uint32_t>(values, bytes, convert::f32_bits);
+      round_each<std::uint32_t>(values, bytes, [](double value) { return convert::f32_bits(value); });
       break;
     case DType::kF16:
       round_narrow<convert::F16, std::uint16_t>(values, bytes);
