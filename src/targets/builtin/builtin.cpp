@@ -1,11 +1,13 @@
 // The built-in target: one line an operator.
 #include "builtin/operators.h"
 
-FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                    //
-                    fusediff::builtin::kAdd,               //
-                    fusediff::builtin::kMoeGatingTopk,     //
-                    fusediff::builtin::kMoePermute,        //
-                    fusediff::builtin::kMoePermuteGrad,    //
-                    fusediff::builtin::kMoeUnpermute,      //
-                    fusediff::builtin::kMoeUnpermuteGrad,  //
+FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
+                    fusediff::builtin::kAdd,                 //
+                    fusediff::builtin::kMhcPreSinkhorn,      //
+                    fusediff::builtin::kMhcPreSinkhornGrad,  //
+                    fusediff::builtin::kMoeGatingTopk,       //
+                    fusediff::builtin::kMoePermute,          //
+                    fusediff::builtin::kMoePermuteGrad,      //
+                    fusediff::builtin::kMoeUnpermute,        //
+                    fusediff::builtin::kMoeUnpermuteGrad,    //
                     fusediff::builtin::kSigmoid)

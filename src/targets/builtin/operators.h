@@ -7,6 +7,8 @@
 namespace fusediff::builtin {
 
 extern const kit::Operator kAdd;
+extern const kit::Operator kMhcPreSinkhorn;
+extern const kit::Operator kMhcPreSinkhornGrad;
 extern const kit::Operator kMoeGatingTopk;
 extern const kit::Operator kMoePermute;
 extern const kit::Operator kMoePermuteGrad;
