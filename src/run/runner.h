@@ -45,9 +45,11 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Runs on the calling thread. Fills in `execution` entirely, reusing its memory. After kGuardHit, kSignal or kHang
-  // the target's own state may be broken: tainted() is true from then on, and a long-lived process should end after
-  // reporting.
+  // Runs on the calling thread, one run at a time. REQUIRES: target and call are set, inputs as large as what the call
+  // stores, elements of a tensor on different memory unless their stride is 0. Fills in `execution` entirely, reusing
+  // its memory. After kGuardHit, kSignal or kHang the target's own state may be broken: tainted() is true from then on,
+  // and a long-lived process should end after reporting. A thread of the target that raises a signal stops there for
+  // good, and the run ends with that signal. What a target does to end the process by itself (exit) is not caught.
   void run(const RunRequest& request, Execution& execution);
   bool tainted() const;
   const RunLimits& limits() const;
