@@ -35,13 +35,17 @@ enum class FillKind {
   kPermutation,
 };
 
+// Does the recipe draw from its seed?
+bool draws(FillKind kind);
+
 // One element's value as a case spells it.
 struct Literal {
   enum class Kind { kReal, kInteger, kBits } kind = Kind::kReal;
   double real = 0;
   std::int64_t integer = 0;
   std::uint64_t bits = 0;
-  bool operator==(const Literal&) const = default;
+  // By kind and what that kind spells: -0 differs from 0; a NaN equals a NaN of the same sign.
+  bool operator==(const Literal& other) const;
 };
 
 struct Fill {
@@ -53,7 +57,9 @@ struct Fill {
   Literal constant;                                    // kConstant
   std::shared_ptr<const std::vector<std::byte>> bits;  // kBits: stored elements, little-endian
   std::string bits_file;                               // kBits from "file.safetensors#name", as written
-  bool operator==(const Fill& other) const;            // bits by content
+  std::optional<DType> bits_dtype;                     // kBits from a file: the dtype that stands there
+  // By kind and what that kind uses (a seed only where the recipe draws); bits by content.
+  bool operator==(const Fill& other) const;
 };
 
 // Lays another fill over a block of the stored elements; rows count the flattened leading dims; both ends inclusive.

@@ -1,0 +1,21 @@
+// The parts of parse_case() and write_case(): recipes and single values. For case_json*.cpp only.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "model/case.h"
+#include "model/json_text.h"
+#include "model/json_tree.h"
+
+namespace fusediff {
+
+Literal read_literal(const JsonView& at, JsonTrouble& trouble);
+// folder: of files that bits stand in; "" refuses them.
+Fill read_fill(const JsonView& at, JsonTrouble& trouble, const std::filesystem::path& folder);
+
+// hex: real numbers as hex floats, exact to a reader; else as the shortest decimal.
+void write_literal(JsonText& json, const Literal& literal, bool hex);
+void write_fill(JsonText& json, const Fill& fill);
+
+}  // namespace fusediff
