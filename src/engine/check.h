@@ -36,6 +36,7 @@ struct CheckOptions {
   std::uint64_t max_bytes = std::uint64_t{1} << 30;  // of all tensors of a run
   bool outside = false;                              // call what `where` forbids; it must be REJECTED
   bool keep_context = false;
+  bool feedback = false;  // fill in CheckResult::features
   // Signatures that are explained already: such a finding is returned without reruns, influence and hashes.
   std::function<bool(const std::string& signature)> is_known;
 };

@@ -1,0 +1,156 @@
+#include "engine/check.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+#include "engine/features.h"
+#include "engine/pair.h"
+#include "engine/prepare.h"
+#include "model/expand.h"
+
+namespace fusediff {
+namespace {
+
+// Suspicions that were explained, and how often each came again: explained anew at every power of two, so that another
+// bug behind the same first look is not hidden for good.
+struct Explained {
+  Finding finding;
+  std::uint64_t seen = 0;
+};
+constexpr std::size_t kMaxExplained = 4096;
+
+RunLimits limits_of(const CheckOptions& options) { return {options.seconds, options.max_bytes}; }
+
+}  // namespace
+
+struct Engine::State {
+  State(Comparison c, CheckOptions o) : comparison(std::move(c)), options(std::move(o)), runner(limits_of(options)) {}
+
+  CheckResult finish(const PairCheck& pair, Verdict verdict) {
+    CheckResult result;
+    result.runs = pair.budget().runs;
+    result.target_nanoseconds = pair.budget().nanoseconds;
+    if (options.feedback && !pair.compared().empty()) {
+      result.features = features_of(prepared->call, prepared->views(), executions[0], executions[1], pair.compared());
+    }
+    result.verdict = std::move(verdict);
+    return result;
+  }
+
+  // The finding of an earlier check with the same first look, when the caller knows it already.
+  const Finding* known(const std::string& suspicion) {
+    const auto at = explained.find(suspicion);
+    if (at == explained.end() || !options.is_known || !options.is_known(signature_of(at->second.finding)))
+      return nullptr;
+    return std::has_single_bit(++at->second.seen) ? nullptr : &at->second.finding;
+  }
+
+  Comparison comparison;
+  CheckOptions options;
+  Runner runner;
+  std::array<Execution, 2> executions;
+  std::optional<Prepared> prepared;
+  std::unordered_map<std::string, Explained> explained;
+};
+
+Engine::Engine(Comparison comparison, CheckOptions options)
+    : state_(std::make_unique<State>(std::move(comparison), std::move(options))) {}
+Engine::~Engine() = default;
+
+Result<CheckResult> Engine::check(const Case& c) {
+  State& state = *state_;
+  const auto skipped = [](std::string reason) {
+    CheckResult result;
+    result.verdict = {Verdict::Kind::kSkip, std::move(reason), {}};
+    return result;
+  };
+  state.prepared.reset();
+  const Operator* op = find(c.op);
+  if (op == nullptr) return skipped(state.comparison.sides[0].target->name + " does not offer " + c.op);
+  std::variant<Prepared, Unprepared> prepared = prepare(c, *op, state.comparison, state.options, state.runner);
+  if (const Unprepared* failed = std::get_if<Unprepared>(&prepared)) {
+    if (failed->skip) return skipped(failed->error.what);
+    return failed->error;
+  }
+  state.prepared = std::get<Prepared>(std::move(prepared));
+  PairCheck pair(c, *state.prepared, state.comparison, state.options, state.runner, state.executions);
+  if (std::optional<Verdict> verdict = pair.first_look()) return state.finish(pair, std::move(*verdict));
+  const std::string suspicion = pair.suspicion();
+  if (const Finding* finding = state.known(suspicion)) {
+    return state.finish(pair, {Verdict::Kind::kFinding, "", *finding});
+  }
+  Verdict verdict = pair.explain();
+  if (verdict.finding && state.explained.size() < kMaxExplained) state.explained[suspicion].finding = *verdict.finding;
+  return state.finish(pair, std::move(verdict));
+}
+
+std::vector<Engine::Captured> Engine::captured_inputs() const {
+  std::vector<Captured> captured;
+  if (!state_->prepared) return captured;
+  const Call& call = state_->prepared->call;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i].present) continue;
+    captured.push_back({call.inputs[i].name, call.inputs[i].dtype, call.inputs[i].shape,
+                        expanded(call.inputs[i], state_->prepared->inputs[i])});
+  }
+  return captured;
+}
+
+std::vector<Engine::Captured> Engine::captured_outputs() const {
+  std::vector<Captured> captured;
+  if (!state_->prepared) return captured;
+  const Call& call = state_->prepared->call;
+  for (const Side side : kSides) {
+    const Execution& execution = state_->executions[index_of(side)];
+    if (execution.ending != Ending::kOk) continue;
+    for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+      if (!call.outputs[o].present || o >= execution.outputs.size()) continue;
+      captured.push_back({(side == Side::kTarget ? "target/" : "against/") + call.outputs[o].name,
+                          call.outputs[o].dtype, call.outputs[o].shape, execution.outputs[o]});
+    }
+  }
+  return captured;
+}
+
+std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side side,
+                                                         const std::vector<std::string>& tensors) {
+  State& state = *state_;
+  const Operator* op = find(c.op);
+  if (op == nullptr) return std::nullopt;
+  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner);
+  Prepared* prepared = std::get_if<Prepared>(&made);
+  if (prepared == nullptr) return std::nullopt;
+  for (Tensor& output : prepared->call.outputs) {
+    if (std::find(tensors.begin(), tensors.end(), output.name) != tensors.end()) output.present = true;
+  }
+  const PathOf& path = state.comparison.sides[index_of(side)];
+  const Operator* own = path.target->schema.find(c.op);
+  if (own == nullptr || !own->has_path(path.path)) return std::nullopt;
+  Result<Adapted> adapted = adapt(prepared->call, *own, false);
+  if (!adapted.ok()) return std::nullopt;
+  Execution execution;
+  const SideRun run(path, *std::move(adapted), side == Side::kTarget ? Bank::kFirst : Bank::kSecond, false);
+  run.run(state.runner, prepared->views(), {}, execution);
+  if (execution.ending != Ending::kOk) return std::nullopt;
+  std::vector<Stage> stages;
+  const Call& call = prepared->call;
+  for (const std::string& name : tensors) {
+    for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+      if (call.outputs[o].name == name && run.gives(o))
+        stages.push_back({call.outputs[o].dtype, call.outputs[o].shape, execution.outputs[o]});
+    }
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      if (call.inputs[i].name != name || !call.inputs[i].present) continue;
+      stages.push_back({call.inputs[i].dtype, call.inputs[i].shape, expanded(call.inputs[i], prepared->inputs[i])});
+    }
+  }
+  if (stages.size() != tensors.size()) return std::nullopt;
+  return stages;
+}
+
+const Operator* Engine::find(std::string_view op) const { return schema().find(op); }
+const Schema& Engine::schema() const { return state_->comparison.sides[0].target->schema; }
+bool Engine::tainted() const { return state_->runner.tainted(); }
+
+}  // namespace fusediff

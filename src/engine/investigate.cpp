@@ -1,0 +1,141 @@
+#include "engine/investigate.h"
+
+#include <string>
+
+#include "oracle/agreement.h"
+#include "oracle/bits.h"
+#include "oracle/fills.h"
+
+namespace fusediff {
+namespace {
+
+constexpr int kReruns = 16;
+constexpr int kRerunsWhenRare = 300;  // sees a fault of 1 in 100 with probability 0.95
+constexpr int kConfirmations = 3;     // of what follows a fill, against paths that differ by themselves
+
+Execution run_once(const Scene& scene, Side side, const RunChoice& choice) {
+  Execution execution;
+  scene.sides[index_of(side)]->run(scene.runner, scene.inputs, choice, execution);
+  scene.budget.count(execution);
+  return execution;
+}
+
+std::vector<Execution> run_times(const Scene& scene, Side side, const Fills& fills, int times) {
+  std::vector<Execution> runs;
+  for (int i = 0; i < times; ++i) {
+    runs.push_back(run_once(scene, side, {fills, {}, false}));
+    if (runs.back().ending != Ending::kOk) return {};
+  }
+  return runs;
+}
+
+std::vector<const Execution*> pointers(const std::vector<Execution>& runs) {
+  std::vector<const Execution*> list;
+  for (const Execution& run : runs) list.push_back(&run);
+  return list;
+}
+
+std::string rate_text(const Rate& rate) {
+  std::string text = std::to_string(rate.differing) + " of " + std::to_string(rate.runs) + " reruns differ";
+  if (rate.pinned_runs > 0) {
+    text += " (" + std::to_string(rate.pinned_differing) + " of the " + std::to_string(rate.pinned_runs) +
+            " pinned to one CPU)";
+  }
+  return text;
+}
+
+bool sides_differ(const Scene& scene, const std::vector<bool>& compared, const Execution& target,
+                  const Execution& against) {
+  if (target.ending != Ending::kOk || against.ending != Ending::kOk) return true;
+  for (std::size_t o = 0; o < scene.call.outputs.size(); ++o) {
+    if (!compared[o] || !scene.call.outputs[o].present) continue;
+    if (compare_output(scene.call.op->outputs[o], scene.call.outputs[o], target.outputs[o], against.outputs[o], {}))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void rerun_in_the_middle(const Scene& scene, Side side, Judgement& judgement) {
+  const Execution& first = *scene.first[index_of(side)];
+  if (!first.guard_hit || first.guard_hit->tensor.empty()) return;
+  const Execution again = run_once(scene, side, {scene.fills[index_of(side)], first.guard_hit->tensor, false});
+  if (again.ending == Ending::kGuardHit && again.guard_hit->tensor == first.guard_hit->tensor) return;
+  judge_side(scene.sides[index_of(side)]->call(), scene.call, scene.inputs, again, side, false, judgement);
+}
+
+bool fill_comes_back(const Scene& scene, Side side) {
+  Fills fills = scene.fills[index_of(side)];
+  fills.output = fills.output == kFirstFills.output ? kSecondFills.output : kFirstFills.output;
+  const Execution again = run_once(scene, side, {fills, {}, false});
+  const Execution& first = *scene.first[index_of(side)];
+  return again.ending != first.ending || again.outputs != first.outputs;
+}
+
+void rerun_with_other_fills(const Scene& scene, Side side, Judgement& judgement) {
+  const Fills base = scene.fills[index_of(side)];
+  const Fills& other = base == kFirstFills ? kSecondFills : kFirstFills;
+  const auto with = [&](std::byte Fills::*which) {
+    Fills fills = base;
+    fills.*which = other.*which;
+    return fills;
+  };
+  FillJudgement found;
+  // Once to see whether anything follows a fill, then again as often as it takes to believe it.
+  for (const int times : {1, kConfirmations}) {
+    std::vector<Execution> same = run_times(scene, side, base, times);
+    same.insert(same.begin(), *scene.first[index_of(side)]);
+    const std::vector<Execution> output = run_times(scene, side, with(&Fills::output), times);
+    const std::vector<Execution> workspace = run_times(scene, side, with(&Fills::workspace), times);
+    const std::vector<Execution> guard = run_times(scene, side, with(&Fills::guard), times);
+    found = judge_fills(scene.call, {pointers(same), pointers(output), pointers(workspace), pointers(guard)}, side);
+    if (found.evidence.empty() || !scene.budget.left()) break;
+  }
+  for (Evidence& evidence : found.evidence) judgement.evidence.push_back(std::move(evidence));
+  for (ByteRanges& ranges : found.ranges) judgement.byte_ranges.push_back(std::move(ranges));
+}
+
+void rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgement& judgement,
+                 std::array<Rate, 2>& rates) {
+  std::array<std::optional<std::size_t>, 2> differing_output;
+  int wanted = kReruns;
+  for (int i = 0; i < wanted && scene.budget.left(); ++i) {
+    const bool pinned = i % 2 == 1;
+    std::array<Execution, 2> again;
+    for (const Side side : kSides) {
+      const std::size_t s = index_of(side);
+      again[s] = run_once(scene, side, {scene.fills[s], {}, pinned});
+      const bool deterministic = scene.sides[s]->call().op->is_deterministic(scene.sides[s]->path());
+      const std::optional<std::size_t> output =
+          differs_from_itself(scene.call, *scene.first[s], again[s], deterministic);
+      Rate& rate = rates[s];
+      ++rate.runs;
+      rate.differing += output ? 1 : 0;
+      rate.pinned_runs += pinned ? 1 : 0;
+      rate.pinned_differing += pinned && output ? 1 : 0;
+      if (!output) continue;
+      const auto stage = [&](std::size_t o) {
+        return o < scene.call.outputs.size() ? scene.call.op->outputs[o].stage.value_or(0) : 0;
+      };
+      if (!differing_output[s] || stage(*output) < stage(*differing_output[s])) differing_output[s] = output;
+    }
+    // A difference that one rerun does not show is rare: it takes many to state its rate.
+    const bool came_back = sides_differ(scene, compared, again[0], again[1]);
+    if (i == 0 && !came_back && sides_differ(scene, compared, *scene.first[0], *scene.first[1]))
+      wanted = kRerunsWhenRare;
+  }
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    if (!differing_output[s]) continue;
+    const std::size_t o = *differing_output[s];
+    const bool is_output = o < scene.call.outputs.size();
+    const std::string name = is_output ? scene.call.outputs[o].name : "";
+    judgement.evidence.push_back(
+        {FindingClass::kNondeterminism, "self", name, is_output ? scene.call.op->outputs[o].stage : std::nullopt, side,
+         scene.sides[s]->path() +
+             " disagrees with itself on fresh contexts with nothing else in flight: " + rate_text(rates[s])});
+  }
+}
+
+}  // namespace fusediff

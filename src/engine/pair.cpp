@@ -1,0 +1,259 @@
+#include "engine/pair.h"
+
+#include <algorithm>
+
+#include "engine/influence.h"
+#include "oracle/fills.h"
+#include "oracle/vacuous.h"
+
+namespace fusediff {
+namespace {
+
+Verdict skip(std::string reason) { return {Verdict::Kind::kSkip, std::move(reason), {}}; }
+
+std::string name_of_side(const PathOf& side) { return side.target->name + ":" + side.path; }
+
+// The dtype that the case chose; "x=f32,y=bf16" when it chose several; the output's where there was no choice.
+std::string chosen_dtype(const Case& c, const Call& call, const std::string& output) {
+  if (c.dtypes.size() == 1) return std::string(name_of(c.dtypes.begin()->second));
+  std::string text;
+  for (const auto& [tensor, dtype] : c.dtypes)
+    text += (text.empty() ? "" : ",") + tensor + "=" + std::string(name_of(dtype));
+  if (!text.empty()) return text;
+  for (const std::vector<Tensor>* tensors : {&call.outputs, &call.inputs}) {
+    for (const Tensor& tensor : *tensors) {
+      if (tensor.name == output) return std::string(name_of(tensor.dtype));
+    }
+  }
+  return "";
+}
+
+bool may_run_again(Ending ending) {
+  return ending == Ending::kOk || ending == Ending::kRejected || ending == Ending::kFailed ||
+         ending == Ending::kUnsupported;
+}
+
+}  // namespace
+
+PairCheck::PairCheck(const Case& c, const Prepared& prepared, const Comparison& comparison, const CheckOptions& options,
+                     Runner& runner, std::array<Execution, 2>& executions)
+    : case_(c),
+      prepared_(prepared),
+      call_(prepared.call),
+      comparison_(comparison),
+      options_(options),
+      runner_(runner),
+      executions_(executions),
+      inputs_(prepared.views()),
+      budget_(options.seconds) {}
+
+std::optional<Verdict> PairCheck::set_up() {
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    const PathOf& path = comparison_.sides[s];
+    const Operator* op = path.target->schema.find(case_.op);
+    if (op == nullptr) return skip(path.target->name + " does not offer " + case_.op);
+    if (!op->has_path(path.path)) return skip(path.target->name + " offers no path " + path.path + " of " + case_.op);
+    Adapted adapted;
+    if (side == Side::kTarget) {
+      adapted.call = call_;
+      for (int i = 0; i < static_cast<int>(call_.inputs.size()); ++i) adapted.input_from.push_back(i);
+      for (int i = 0; i < static_cast<int>(call_.outputs.size()); ++i) adapted.output_from.push_back(i);
+    } else {
+      Result<Adapted> other = adapt(call_, *op, options_.outside);
+      if (!other.ok()) return skip(name_of_side(path) + ": " + other.error().what);
+      adapted = *std::move(other);
+    }
+    sides_[s] = std::make_unique<SideRun>(path, std::move(adapted),
+                                          side == Side::kTarget ? Bank::kFirst : Bank::kSecond, options_.keep_context);
+    side_pointers_[s] = sides_[s].get();
+    execution_pointers_[s] = &executions_[s];
+  }
+  compared_.assign(call_.outputs.size(), true);
+  for (std::size_t o = 0; o < compared_.size(); ++o) compared_[o] = sides_[1]->gives(o) && call_.outputs[o].present;
+  return std::nullopt;
+}
+
+void PairCheck::run_both() {
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    sides_[s]->run(runner_, inputs_, {fills_[s], {}, false}, executions_[s]);
+    budget_.count(executions_[s]);
+  }
+}
+
+bool PairCheck::both_ok() const { return executions_[0].ending == Ending::kOk && executions_[1].ending == Ending::kOk; }
+
+std::optional<Verdict> PairCheck::ended_early() const {
+  for (const Side side : kSides) {
+    const Execution& e = executions_[index_of(side)];
+    const std::string who = name_of_side(comparison_.sides[index_of(side)]);
+    const bool status =
+        e.ending == Ending::kUnsupported || e.ending == Ending::kRejected || e.ending == Ending::kFailed;
+    if (e.phase == Phase::kOpen && status) {
+      return Verdict{
+          Verdict::Kind::kHarnessError, who + " will not open" + (e.message.empty() ? "" : ": " + e.message), {}};
+    }
+  }
+  for (const Side side : kSides) {
+    const Execution& e = executions_[index_of(side)];
+    if (e.ending != Ending::kUnsupported || !e.overruns.empty() || !e.changed_inputs.empty()) continue;
+    return skip(name_of_side(comparison_.sides[index_of(side)]) + ": unsupported" +
+                (e.message.empty() ? "" : ": " + e.message));
+  }
+  return std::nullopt;
+}
+
+Scene PairCheck::scene() { return {runner_, call_, inputs_, side_pointers_, execution_pointers_, fills_, budget_}; }
+
+std::optional<Verdict> PairCheck::first_look() {
+  if (std::optional<Verdict> early = set_up()) return early;
+  run_both();
+  if (std::optional<Verdict> early = ended_early()) return early;
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, options_.outside, first_);
+  }
+  if (both_ok() && !options_.outside)
+    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
+  if (!first_.evidence.empty()) return std::nullopt;
+  if (options_.outside) return Verdict{};
+  for (const Side side : kSides) {
+    if (shows_fill(call_, executions_[index_of(side)]) && fill_comes_back(scene(), side)) return std::nullopt;
+  }
+  const std::string vacuous = judge_vacuous(call_, executions_[1]);
+  if (!vacuous.empty()) return Verdict{Verdict::Kind::kVacuous, vacuous, {}};
+  return Verdict{};
+}
+
+std::string PairCheck::suspicion() const {
+  Judgement judgement = first_;
+  if (judgement.evidence.empty()) return case_.op + " shows its fill";
+  rank_evidence(call_, judgement);
+  return signature_of(finding_from(judgement));
+}
+
+// A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the
+// case's own.
+void PairCheck::ask_for_every_output() {
+  if (case_.unwanted.empty() || options_.outside) return;
+  const Call narrow = call_;
+  const Judgement first = first_;
+  const std::array<Execution, 2> before = executions_;
+  for (std::size_t o = 0; o < call_.outputs.size(); ++o) {
+    const std::string& name = call_.outputs[o].name;
+    if (std::find(case_.unwanted.begin(), case_.unwanted.end(), name) != case_.unwanted.end())
+      call_.outputs[o].present = true;
+  }
+  first_ = {};
+  if (!set_up()) {
+    run_both();
+    for (const Side side : kSides) {
+      const std::size_t s = index_of(side);
+      judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, false, first_);
+    }
+    if (both_ok()) judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
+    const auto still = [&](const Evidence& evidence) {
+      return std::any_of(first_.evidence.begin(), first_.evidence.end(), [&](const Evidence& other) {
+        return other.tensor == evidence.tensor && other.cls == evidence.cls;
+      });
+    };
+    if (std::all_of(first.evidence.begin(), first.evidence.end(), still)) return;
+  }
+  notes_.push_back("shows only while " + case_.unwanted.front() +
+                   (case_.unwanted.size() > 1 ? " and others are" : " is") + " not asked for");
+  call_ = narrow;
+  first_ = first;
+  (void)set_up();
+  executions_ = before;
+}
+
+Verdict PairCheck::explain() {
+  ask_for_every_output();
+  Judgement judgement;
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, options_.outside, judgement);
+  }
+  Finding finding;
+  for (const Side side : kSides) {
+    rerun_in_the_middle(scene(), side, judgement);
+    if (executions_[index_of(side)].ending == Ending::kOk && !options_.outside)
+      rerun_with_other_fills(scene(), side, judgement);
+  }
+  if (may_run_again(executions_[0].ending) && may_run_again(executions_[1].ending)) {
+    rerun_alike(scene(), compared_, judgement, finding.rates);
+  }
+  if (both_ok() && !options_.outside) {
+    Judgement probe;
+    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, probe);
+    Truth truth;
+    if (!probe.differences.empty()) truth = compute_truth(prepared_, comparison_, options_, runner_);
+    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, truth.outputs.empty() ? nullptr : &truth,
+                  judgement);
+    if (!truth.path.empty()) notes_.push_back("truth: " + truth.path + " in f64");
+  }
+  rank_evidence(call_, judgement);
+  if (judgement.evidence.empty()) return Verdict{};  // what looked like a fill was a value
+  const std::array<Rate, 2> rates = finding.rates;
+  finding = finding_from(judgement);
+  finding.rates = rates;
+  if ((finding.cls == FindingClass::kDamage || finding.cls == FindingClass::kFlip) && both_ok()) {
+    finding.influence =
+        find_influence(scene(), judgement.differences.empty() ? 0 : judgement.differences.front().first);
+  }
+  for (const Tensor& output : call_.outputs) {
+    if (output.present && output.on >= 0)
+      notes_.push_back(output.name + " lies on " + call_.inputs[static_cast<std::size_t>(output.on)].name +
+                       ": it has no fill, unwritten bytes of it cannot be seen");
+  }
+  finding.notes = notes_;
+  finding.notes.insert(finding.notes.end(), call_.notes.begin(), call_.notes.end());
+  add_hashes(finding);
+  return {Verdict::Kind::kFinding, "", std::move(finding)};
+}
+
+Finding PairCheck::finding_from(const Judgement& judgement) const {
+  const Evidence& first = judgement.evidence.front();
+  Finding finding;
+  finding.experiment = case_.experiment;
+  finding.oracle = first.oracle;
+  finding.op = case_.op;
+  for (const std::size_t s : {0u, 1u}) {
+    finding.targets[s] = comparison_.sides[s].target->name;
+    finding.paths[s] = comparison_.sides[s].path;
+  }
+  finding.output = first.tensor;
+  finding.dtype = chosen_dtype(case_, call_, first.tensor);
+  finding.cls = first.cls;
+  finding.stage = first.cls >= FindingClass::kInvariant ? stage_to_blame(judgement) : std::nullopt;
+  if (!finding.stage) finding.stage = first.stage;
+  for (const Difference& d : judgement.differences) {
+    if (d.stage && d.stage == finding.stage && d.cls != FindingClass::kNanBits)
+      finding.stage_outputs.push_back(d.output);
+  }
+  finding.evidence = judgement.evidence;
+  finding.differences = judgement.differences;
+  finding.byte_ranges = judgement.byte_ranges;
+  finding.flips = judgement.flips;
+  return finding;
+}
+
+void PairCheck::add_hashes(Finding& finding) const {
+  for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
+    if (!call_.inputs[i].present) continue;
+    const Hash128 hash = hash128(inputs_[i]);
+    finding.input_hashes.push_back({call_.inputs[i].name, {hash, hash}});
+  }
+  for (std::size_t o = 0; o < call_.outputs.size(); ++o) {
+    if (!call_.outputs[o].present) continue;
+    TensorHash hash{call_.outputs[o].name, {}};
+    for (const Side side : kSides) {
+      const Execution& e = executions_[index_of(side)];
+      if (e.ending == Ending::kOk && compared_[o]) hash.hash[index_of(side)] = hash128(e.outputs[o]);
+    }
+    finding.output_hashes.push_back(std::move(hash));
+  }
+}
+
+}  // namespace fusediff
