@@ -1,0 +1,271 @@
+#include "campaign/analyst.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/files.h"
+#include "campaign/death.h"
+#include "campaign/environment.h"
+#include "campaign/found.h"
+#include "model/case_json.h"
+
+namespace fusediff {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kKillerTries = 3;
+constexpr int kMaxTries = 50;
+constexpr double kReplaySeconds = 10;  // for all replays of one finding after the first
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// So many tries that a finding which shows at the rate its reruns showed appears with 99 percent: 0.01 = (1 - p)^n.
+int tries_for(const Finding& finding) {
+  if (finding.cls != FindingClass::kNondeterminism) return 1;
+  double rate = 1;
+  for (const Rate& side : finding.rates) {
+    const int runs = side.runs + side.pinned_runs;
+    const int differing = side.differing + side.pinned_differing;
+    if (runs > 0 && differing > 0) rate = std::min(rate, static_cast<double>(differing) / runs);
+  }
+  if (rate >= 0.99) return 2;
+  return std::clamp(static_cast<int>(std::ceil(std::log(0.01) / std::log(1 - rate))), 2, kMaxTries);
+}
+
+std::string list_line(const Bundle& bundle) {
+  const Finding& f = bundle.finding;
+  const nlohmann::ordered_json json = {{"signature", signature_of(f)},
+                                       {"slug", slug_of(f)},
+                                       {"op", f.op},
+                                       {"class", name_of(f.cls)},
+                                       {"output", f.output},
+                                       {"dtype", f.dtype},
+                                       {"stage", f.stage ? nlohmann::ordered_json(*f.stage) : nullptr},
+                                       {"experiment", f.experiment},
+                                       {"targets", f.targets},
+                                       {"paths", f.paths},
+                                       {"replay", {{"runs", bundle.replay->runs}, {"same", bundle.replay->same}}}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// A finding that was seen once and does not come back in a fresh process is the path's disagreement with itself.
+void turn_into_nondeterminism(Bundle& bundle) {
+  Finding& f = bundle.finding;
+  if (f.cls == FindingClass::kNondeterminism) return;
+  const std::string what = "seen once as " + std::string(name_of(f.cls)) + " in a process with a past; 0 of " +
+                           std::to_string(bundle.replay->runs) + " replays in a fresh process show it";
+  f.cls = FindingClass::kNondeterminism;
+  f.evidence.insert(f.evidence.begin(), Evidence{f.cls, f.oracle, f.output, f.stage, {}, what});
+}
+
+}  // namespace
+
+Analyst::Analyst(AnalystOptions options)
+    : options_(std::move(options)),
+      environment_(environment_json(options_.sides)),
+      known_(known_signatures(options_.out, false)) {
+  options_.child.stop = &stop_;
+  thread_ = std::thread([this] { loop(); });
+}
+
+Analyst::~Analyst() { stop(); }
+
+void Analyst::stop() {
+  stop_.store(true);
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Analyst::add_found(const fs::path& file) {
+  const std::lock_guard lock(mutex_);
+  if (!queued_files_.insert(file).second) return;
+  jobs_.push_back({file, "", {}});
+  wake_.notify_all();
+}
+
+void Analyst::add_killer(std::string case_text, const Ended& ended) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back({"", std::move(case_text), ended});
+  wake_.notify_all();
+}
+
+std::vector<News> Analyst::take_news() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+std::size_t Analyst::pending() const {
+  const std::lock_guard lock(mutex_);
+  return failure_ ? 0 : jobs_.size() + (busy_ ? 1 : 0);
+}
+std::size_t Analyst::outside_kills() const {
+  const std::lock_guard lock(mutex_);
+  return outside_kills_;
+}
+std::optional<Error> Analyst::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+void Analyst::hurry(double seconds) {
+  const std::lock_guard lock(mutex_);
+  deadline_ = now() + seconds;
+}
+
+// Seconds that the finding at hand may take.
+double Analyst::time_for_one() const {
+  const std::lock_guard lock(mutex_);
+  if (!deadline_) return options_.minimize_seconds;
+  const double left = std::max(0.0, *deadline_ - now());
+  return std::min(options_.minimize_seconds, left / static_cast<double>(jobs_.size() + 1));
+}
+
+void Analyst::loop() {
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, std::chrono::milliseconds(200), [&] { return stop_.load() || !jobs_.empty(); });
+      if (stop_.load()) return;
+      if (jobs_.empty()) continue;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+      busy_ = true;
+    }
+    const Status done = work_on(job);
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+    queued_files_.erase(job.found);
+    if (!done.ok() && !stop_.load()) {
+      failure_ = done.error();
+      return;
+    }
+  }
+}
+
+Status Analyst::work_on(const Job& job) { return job.found.empty() ? work_on_killer(job) : work_on_found(job.found); }
+
+Status Analyst::work_on_found(const fs::path& file) {
+  const Result<Found> found = read_found(file);
+  if (found.ok() && !known_.contains(signature_of(found->finding))) {
+    if (Status done = bundle_up(found->c, found->finding, false); !done.ok()) return done;
+  }
+  std::error_code code;
+  if (!stop_.load()) fs::remove(file, code);
+  return {};
+}
+
+Status Analyst::work_on_killer(const Job& job) {
+  const Result<Case> c = parse_case(job.case_text);
+  if (!c.ok()) return {};
+  Child child(options_.child);
+  for (int i = 0; i < kKillerTries; ++i) {
+    child.end();
+    const Result<Seen> seen = check_in_child(child, *c, options_.sides, options_.seconds);
+    if (!seen.ok() || seen->stopped) return {};
+    if (!seen->finding) continue;
+    if (known_.contains(signature_of(*seen->finding))) return {};
+    return bundle_up(*c, *seen->finding, seen->process_ended);
+  }
+  if (job.ended.signal == SIGKILL || job.ended.signal == SIGTERM) {
+    const std::lock_guard lock(mutex_);
+    ++outside_kills_;
+    return {};
+  }
+  const Outcome death{Outcome::Kind::kDied, "", job.ended};
+  return bundle_up(*c, finding_of_death(*c, options_.sides, death, options_.seconds), true);
+}
+
+// Replaces smallest and finding by what the minimiser made of them. A child that dies of it leaves them as they are.
+void Analyst::minimize_into(Bundle& bundle, const std::string& signature) {
+  Request request;
+  request.kind = Request::Kind::kMinimize;
+  request.case_text = write_case(bundle.original);
+  request.seconds = time_for_one();
+  request.tries = tries_for(bundle.finding);
+  if (request.seconds <= 0) {
+    bundle.finding.notes.push_back("not minimised: the time of the campaign was up");
+    return;
+  }
+  Child child(options_.child);
+  const Result<Outcome> outcome =
+      child.request(write_request(request), request.seconds + answer_seconds(options_.seconds));
+  if (!outcome.ok() || outcome->kind == Outcome::Kind::kStopped) return;
+  if (outcome->kind != Outcome::Kind::kReply) {
+    bundle.finding.notes.push_back("not minimised: the process that tried ended");
+    return;
+  }
+  Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply);
+  if (!answer.ok()) return;
+  const std::string other = signature_of(answer->finding);
+  bundle.smallest = std::move(answer->smallest);
+  bundle.finding = std::move(answer->finding);
+  for (std::string& note : answer->notes) bundle.finding.notes.push_back(std::move(note));
+  if (!answer->finished) bundle.finding.notes.push_back("not minimised to the end: the time cap came first");
+  if (other != signature) bundle.finding.notes.push_back("first seen as: " + signature);
+}
+
+// An error of a check is a run that does not show the finding: the reason stands in notes.
+Replay Analyst::replay(const Case& c, const std::string& signature, std::vector<std::string>& notes) {
+  Replay replay;
+  Child child(options_.child);
+  const double until = now() + std::min(kReplaySeconds, time_for_one());
+  do {
+    const Result<Seen> seen = check_in_child(child, c, options_.sides, options_.seconds);
+    if (seen.ok() && seen->stopped) break;
+    ++replay.runs;
+    if (!seen.ok()) {
+      notes.push_back("a replay failed: " + seen.error().what);
+      break;
+    }
+    if (seen->finding && signature_of(*seen->finding) == signature) ++replay.same;
+  } while (replay.runs < options_.replays && now() < until);
+  return replay;
+}
+
+Status Analyst::bundle_up(const Case& original, const Finding& seen, bool kills) {
+  Bundle bundle;
+  bundle.smallest = original;
+  bundle.original = original;
+  bundle.finding = seen;
+  bundle.environment = environment_;
+  if (!kills) minimize_into(bundle, signature_of(seen));
+  if (stop_.load() || known_.contains(signature_of(bundle.finding))) return {};
+  const Result<fs::path> first = write_bundle(findings_folder(options_.out), bundle);
+  if (!first.ok()) return first.error();
+
+  // From the folder alone, as whoever gets it would.
+  const Result<Bundle> stored = read_bundle(*first);
+  if (!stored.ok()) return stored.error();
+  bundle.replay = replay(stored->smallest, signature_of(bundle.finding), bundle.finding.notes);
+  if (bundle.replay->same == 0 && !(bundle.smallest == original)) {
+    bundle.smallest = original;
+    bundle.finding = seen;
+    bundle.replay = replay(original, signature_of(seen), bundle.finding.notes);
+  }
+  if (stop_.load()) return {};
+  if (bundle.replay->same == 0) turn_into_nondeterminism(bundle);
+  if (slug_of(bundle.finding) != first->filename()) {
+    std::error_code code;
+    fs::remove_all(*first, code);
+  }
+  const bool listed = known_.contains(signature_of(bundle.finding));
+  known_.insert(signature_of(seen));
+  known_.insert(signature_of(bundle.finding));
+  return listed ? Status() : finish(bundle);
+}
+
+Status Analyst::finish(const Bundle& bundle) {
+  const Result<fs::path> path = write_bundle(findings_folder(options_.out), bundle);
+  if (!path.ok()) return path.error();
+  if (Status listed = append_line(findings_list(options_.out), list_line(bundle)); !listed.ok()) return listed;
+  const std::lock_guard lock(mutex_);
+  news_.push_back({bundle.finding, *path, *bundle.replay});
+  return {};
+}
+
+}  // namespace fusediff

@@ -1,0 +1,151 @@
+#include "campaign/protocol.h"
+
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "model/case_json.h"
+#include "model/finding_json.h"
+
+namespace fusediff {
+namespace {
+
+using Json = nlohmann::json;
+using Names = std::vector<std::string>;
+using Pair = std::array<std::string, 2>;
+
+constexpr std::array<const char*, 4> kKinds = {"check", "minimize", "list", "open"};
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Runs `read` on an answer's object; what it throws, and what is no answer at all, is our error.
+template <typename Answer, typename Read>
+Result<Answer> parse_answer(std::string_view line, Read read) {
+  try {
+    const Json json = Json::parse(line);
+    if (const auto error = json.find("error"); error != json.end()) {
+      return Error{error->at("ours").get<bool>() ? Blame::kOurs : Blame::kUser, error->at("what").get<std::string>()};
+    }
+    return read(json);
+  } catch (const std::exception& thrown) {
+    return our_error(std::string("the answer of a child process was not understood: ") + thrown.what());
+  }
+}
+
+}  // namespace
+
+std::string write_request(const Request& request) {
+  return text_of({{"do", kKinds[static_cast<std::size_t>(request.kind)]},
+                  {"case", request.case_text},
+                  {"folder", request.folder.string()},
+                  {"seconds", request.seconds},
+                  {"tries", request.tries},
+                  {"needed", request.needed}});
+}
+
+Result<Request> parse_request(std::string_view line) {
+  try {
+    const Json json = Json::parse(line);
+    Request request;
+    const std::string kind = json.at("do");
+    bool known = false;
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      if (kind == kKinds[i]) {
+        request.kind = static_cast<Request::Kind>(i);
+        known = true;
+      }
+    }
+    if (!known) return our_error("a request to do \"" + kind + "\"");
+    request.case_text = json.at("case");
+    request.folder = json.at("folder").get<std::string>();
+    request.seconds = json.at("seconds");
+    request.tries = json.at("tries");
+    request.needed = json.at("needed");
+    return request;
+  } catch (const std::exception& thrown) {
+    return our_error(std::string("a request was not understood: ") + thrown.what());
+  }
+}
+
+std::string write_answer(const Error& error) {
+  return text_of({{"error", {{"ours", error.blame == Blame::kOurs}, {"what", error.what}}}});
+}
+
+std::string write_answer(const CheckAnswer& answer) {
+  return text_of({{"verdict", write_verdict(answer.verdict)},
+                  {"runs", answer.runs},
+                  {"target_nanoseconds", answer.target_nanoseconds},
+                  {"tainted", answer.tainted}});
+}
+
+Result<CheckAnswer> parse_check_answer(std::string_view line) {
+  return parse_answer<CheckAnswer>(line, [](const Json& json) -> Result<CheckAnswer> {
+    Result<Verdict> verdict = parse_verdict(json.at("verdict").get<std::string>());
+    if (!verdict.ok()) return verdict.error();
+    return CheckAnswer{*std::move(verdict), json.at("runs"), json.at("target_nanoseconds"), json.at("tainted")};
+  });
+}
+
+std::string write_answer(const MinimizeAnswer& answer) {
+  return text_of({{"case", write_case(answer.smallest)},
+                  {"finding", write_finding(answer.finding)},
+                  {"checks", answer.checks},
+                  {"finished", answer.finished},
+                  {"notes", answer.notes},
+                  {"tainted", answer.tainted}});
+}
+
+Result<MinimizeAnswer> parse_minimize_answer(std::string_view line) {
+  return parse_answer<MinimizeAnswer>(line, [](const Json& json) -> Result<MinimizeAnswer> {
+    Result<Case> smallest = parse_case(json.at("case").get<std::string>());
+    if (!smallest.ok()) return smallest.error();
+    Result<Finding> finding = parse_finding(json.at("finding").get<std::string>());
+    if (!finding.ok()) return finding.error();
+    MinimizeAnswer answer;
+    answer.smallest = *std::move(smallest);
+    answer.finding = *std::move(finding);
+    answer.checks = json.at("checks");
+    answer.finished = json.at("finished");
+    answer.notes = json.at("notes").get<Names>();
+    answer.tainted = json.at("tainted");
+    return answer;
+  });
+}
+
+std::string write_answer(const ListAnswer& answer) {
+  Json operators = Json::array();
+  for (const ListAnswer::Entry& op : answer.operators) {
+    operators.push_back({{"name", op.name}, {"paths", op.paths}, {"dims", op.dims}, {"dtypes", op.dtypes}});
+  }
+  return text_of(
+      {{"target", answer.target}, {"version", answer.version}, {"file", answer.file}, {"operators", operators}});
+}
+
+Result<ListAnswer> parse_list_answer(std::string_view line) {
+  return parse_answer<ListAnswer>(line, [](const Json& json) -> Result<ListAnswer> {
+    ListAnswer answer{json.at("target"), json.at("version"), json.at("file"), {}};
+    for (const Json& op : json.at("operators")) {
+      answer.operators.push_back(
+          {op.at("name"), op.at("paths").get<Names>(), op.at("dims").get<Names>(), op.at("dtypes").get<Names>()});
+    }
+    return answer;
+  });
+}
+
+std::string write_answer(const OpenAnswer& answer) {
+  return text_of({{"targets", answer.targets},
+                  {"versions", answer.versions},
+                  {"paths", answer.paths},
+                  {"files", answer.files},
+                  {"ops", answer.ops},
+                  {"left_out", answer.left_out}});
+}
+
+Result<OpenAnswer> parse_open_answer(std::string_view line) {
+  return parse_answer<OpenAnswer>(line, [](const Json& json) -> Result<OpenAnswer> {
+    return OpenAnswer{json.at("targets").get<Pair>(), json.at("versions").get<Pair>(),
+                      json.at("paths").get<Pair>(),   json.at("files").get<Pair>(),
+                      json.at("ops").get<Names>(),    json.at("left_out").get<Names>()};
+  });
+}
+
+}  // namespace fusediff

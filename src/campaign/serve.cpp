@@ -1,0 +1,164 @@
+#include "campaign/serve.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "engine/minimize.h"
+#include "model/case_json.h"
+
+namespace fusediff {
+namespace {
+
+// Lines of a descriptor; nothing at its end.
+class LineReader {
+ public:
+  explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+  std::optional<std::string> next() {
+    for (;;) {
+      const std::size_t end = buffer_.find('\n');
+      if (end != std::string::npos) {
+        std::string line = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        return line;
+      }
+      char block[1 << 16];
+      const ssize_t got = ::read(descriptor_, block, sizeof block);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return std::nullopt;
+      buffer_.append(block, static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  int descriptor_;
+  std::string buffer_;
+};
+
+bool write_line(int descriptor, std::string line) {
+  line += '\n';
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t sent = ::write(descriptor, rest.data(), rest.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+std::string check_case(Engine& engine, const Case& c) {
+  Result<CheckResult> result = engine.check(c);
+  if (!result.ok()) return write_answer(result.error());
+  return write_answer(
+      CheckAnswer{std::move(result->verdict), result->runs, result->target_nanoseconds, engine.tainted()});
+}
+
+std::string minimize_case(Engine& engine, const Case& c, const Request& request) {
+  MinimizeOptions options;
+  options.seconds = request.seconds;
+  options.tries = request.tries;
+  options.needed = request.needed;
+  Result<Minimized> result = minimize(engine, c, options);
+  if (!result.ok()) return write_answer(result.error());
+  MinimizeAnswer answer;
+  answer.smallest = std::move(result->smallest);
+  answer.finding = std::move(result->finding);
+  answer.checks = result->checks;
+  answer.finished = result->finished;
+  answer.notes = std::move(result->notes);
+  answer.tainted = engine.tainted();
+  return write_answer(answer);
+}
+
+std::string dtypes_of(const std::string& name, const DTypeRule& rule) {
+  std::string text = name;
+  for (const DType dtype : rule.choices) text += " " + std::string(name_of(dtype));
+  return text;
+}
+
+ListAnswer::Entry listed(const Operator& op) {
+  ListAnswer::Entry entry;
+  entry.name = op.name;
+  entry.paths = op.paths;
+  for (const DimRule& dim : op.dims) {
+    entry.dims.push_back(dim.name + " " + std::to_string(dim.low) + ".." + std::to_string(dim.high));
+  }
+  for (const InputRule& input : op.inputs) {
+    if (input.dtype.choices.size() > 1) entry.dtypes.push_back(dtypes_of(input.name, input.dtype));
+  }
+  return entry;
+}
+
+std::string list_target(const Setup& setup) {
+  TargetLoader loader(setup.folders);
+  const Result<const Target*> target = loader.load(setup.target, setup.target_option);
+  if (!target.ok()) return write_answer(target.error());
+  ListAnswer answer{(*target)->name, (*target)->version, (*target)->file.string(), {}};
+  for (const Operator& op : (*target)->schema.operators) answer.operators.push_back(listed(op));
+  return write_answer(answer);
+}
+
+std::string describe_setup(const OpenedSetup& opened) {
+  OpenAnswer answer;
+  for (const Side side : kSides) {
+    const PathOf& of = opened.comparison.sides[index_of(side)];
+    answer.targets[index_of(side)] = of.target->name;
+    answer.versions[index_of(side)] = of.target->version;
+    answer.paths[index_of(side)] = of.path;
+    answer.files[index_of(side)] = of.target->file.string();
+  }
+  for (const Operator* op : opened.ops) answer.ops.push_back(op->name);
+  answer.left_out = opened.left_out;
+  return write_answer(answer);
+}
+
+// Both sides and their engine, made when first asked for.
+class Desk {
+ public:
+  explicit Desk(const Setup& setup) : setup_(setup) {}
+
+  std::string answer_to(std::string_view line) {
+    const Result<Request> request = parse_request(line);
+    if (!request.ok()) return write_answer(request.error());
+    if (request->kind == Request::Kind::kList) return list_target(setup_);
+    if (Status opened = open(); !opened.ok()) return write_answer(opened.error());
+    if (request->kind == Request::Kind::kOpen) return describe_setup(*opened_);
+    const Result<Case> c = parse_case(request->case_text, request->folder);
+    if (!c.ok()) return write_answer(c.error());
+    if (request->kind == Request::Kind::kMinimize) return minimize_case(*engine_, *c, *request);
+    return check_case(*engine_, *c);
+  }
+
+ private:
+  Status open() {
+    if (engine_) return {};
+    Result<OpenedSetup> opened = open_setup(setup_);
+    if (!opened.ok()) return opened.error();
+    opened_.emplace(*std::move(opened));
+    engine_.emplace(opened_->comparison, check_options(setup_));
+    return {};
+  }
+
+  const Setup& setup_;
+  std::optional<OpenedSetup> opened_;
+  std::optional<Engine> engine_;
+};
+
+}  // namespace
+
+Status serve(const Setup& setup, int in, int out) {
+  LineReader lines(in);
+  Desk desk(setup);
+  while (const std::optional<std::string> line = lines.next()) {
+    if (!write_line(out, desk.answer_to(*line))) {
+      return our_error(std::string("cannot answer a request: ") + std::strerror(errno));
+    }
+  }
+  return {};
+}
+
+}  // namespace fusediff

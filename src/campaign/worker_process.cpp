@@ -1,0 +1,105 @@
+#include "campaign/worker_process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rng.h"
+#include "campaign/found.h"
+#include "model/case_json.h"
+
+namespace fusediff {
+namespace {
+
+constexpr double kFirstPause = 0.1;  // seconds after a death without a single check; doubled each time
+constexpr double kLongestPause = 10;
+
+// libFuzzer takes 32 bits and reads 0 as "choose one".
+std::uint32_t seed_of(std::uint64_t seed, int number, int start) {
+  Rng rng(seed + 0x10000u * static_cast<std::uint64_t>(number) + static_cast<std::uint64_t>(start));
+  return static_cast<std::uint32_t>(rng.next() >> 33) + 1;
+}
+
+}  // namespace
+
+Result<WorkerProcess> WorkerProcess::make(const WorkerPlan& plan, int number, std::uint64_t allowed) {
+  const std::filesystem::path folder = workers_folder(plan.out);
+  Result<WorkerState> state = WorkerState::create(folder / (std::to_string(number) + ".state"));
+  if (!state.ok()) return state.error();
+  state->allow(allowed);
+  return WorkerProcess(*std::move(state), number, folder);
+}
+
+WorkerProcess::WorkerProcess(WorkerState state, int number, std::filesystem::path folder)
+    : state_(std::move(state)),
+      number_(number),
+      state_file_(folder / (std::to_string(number) + ".state")),
+      log_(folder / (std::to_string(number) + ".log")) {}
+
+WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
+    : state_(std::move(other.state_)),
+      number_(other.number_),
+      state_file_(std::move(other.state_file_)),
+      log_(std::move(other.log_)),
+      process_(std::exchange(other.process_, 0)),
+      starts_(other.starts_),
+      quick_deaths_(other.quick_deaths_),
+      checks_at_start_(other.checks_at_start_),
+      not_before_(other.not_before_) {}
+
+WorkerProcess::~WorkerProcess() {
+  if (process_ != 0) kill_and_reap(process_);
+}
+
+std::vector<std::string> WorkerProcess::arguments(const WorkerPlan& plan) const {
+  std::vector<std::string> all = {corpus_folder(plan.out).string()};
+  for (const auto& corpus : plan.corpora) all.push_back(corpus.string());
+  all.push_back("-seed=" + std::to_string(seed_of(plan.seed, number_, starts_)));
+  all.push_back("-rss_limit_mb=" + std::to_string(plan.process_megabytes));
+  all.push_back("-timeout=" + std::to_string(plan.case_seconds));
+  // One worker alone knows its corpus; looking again would make two runs with one seed differ.
+  all.push_back(plan.jobs > 1 ? "-reload=1" : "-reload=0");
+  all.push_back("-ignore_remaining_args=1");
+  all.insert(all.end(), plan.target_arguments.begin(), plan.target_arguments.end());
+  for (const std::string& argument : {std::string("--out"), plan.out.string(), std::string("--state"),
+                                      state_file_.string(), std::string("--parent"), std::to_string(::getpid())}) {
+    all.push_back(argument);
+  }
+  return all;
+}
+
+std::optional<WorkerProcess::Death> WorkerProcess::poll() {
+  if (process_ == 0) return std::nullopt;
+  const std::optional<Ended> ended = poll_end(process_);
+  if (!ended) return std::nullopt;
+  // What the target itself may have started goes with it.
+  kill_group(process_);
+  process_ = 0;
+  const bool quick = state_.checks() == checks_at_start_;
+  quick_deaths_ = quick ? quick_deaths_ + 1 : 0;
+  return Death{*ended, state_.leaving(), state_.message(), state_.case_under_way()};
+}
+
+Status WorkerProcess::start(const WorkerPlan& plan, double now) {
+  if (process_ != 0 || used_up()) return {};
+  if (starts_ > 0 && quick_deaths_ > 0 && not_before_ == 0) {
+    not_before_ = now + std::min(kLongestPause, kFirstPause * static_cast<double>(1 << std::min(quick_deaths_, 10)));
+  }
+  if (now < not_before_) return {};
+  not_before_ = 0;
+  state_.forget_leaving();
+  checks_at_start_ = state_.checks();
+  SpawnRequest request;
+  request.program = plan.program;
+  request.arguments = arguments(plan);
+  request.output_file = log_.string();
+  request.truncate_output = true;
+  const Result<pid_t> process = spawn(request);
+  if (!process.ok()) return process.error();
+  process_ = *process;
+  ++starts_;
+  return {};
+}
+
+}  // namespace fusediff
