@@ -29,6 +29,7 @@ struct Call {
   std::vector<Tensor> outputs;
   std::vector<Tensor> givens;
   std::vector<std::string> notes;  // e.g. a dim outside the tried range
+  std::string broken;              // bound with `outside`: the first `where` that does not hold; "": the call is legal
 
   // Evaluates a schema expression with this call's dims and attributes.
   Result<std::int64_t> evaluate(const Expr& expr) const;
@@ -37,7 +38,8 @@ struct Call {
 
 // What is legal is `where`, `if`, choices, layouts and inplace rules; values are checked where they are drawn. An error
 // carries the JSON pointer into the case and what would be legal. max_bytes: the memory cap of the run, for all
-// tensors. outside: `where` may be broken (dims must still be sizes).
+// tensors, those that are not passed included. outside: `where` may be broken (dims must still be sizes). op must
+// outlive the call. Tensors that may have one dtype only need not stand under "dtypes".
 Result<Call> bind(const Case& c, const Operator& op, std::uint64_t max_bytes, bool outside = false);
 
 }  // namespace fusediff

@@ -96,7 +96,8 @@ std::string not_one_of(std::string_view found, std::string_view kind, std::span<
   for (const std::string& name : legal) {
     if (found.size() > kMaxCompared || name.size() > kMaxCompared) continue;
     const std::size_t apart = distance(found, name);
-    if (apart * 3 <= std::max<std::size_t>(name.size(), 3) && (nearest == nullptr || apart < best)) {
+    const bool close = apart * 3 <= std::max<std::size_t>(name.size(), 3) && apart < name.size();
+    if (close && (nearest == nullptr || apart < best)) {
       nearest = &name;
       best = apart;
     }
