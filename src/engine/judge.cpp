@@ -5,12 +5,12 @@
 #include <map>
 #include <tuple>
 
+#include "model/number_text.h"
 #include "oracle/always.h"
 #include "oracle/bits.h"
 #include "oracle/decide.h"
 #include "oracle/memory.h"
 #include "oracle/status.h"
-#include "oracle/text.h"
 
 namespace fusediff {
 namespace {
@@ -26,10 +26,10 @@ std::string difference_text(const Difference& d) {
     default:
       break;
   }
-  what += ", by at most " + ulp_text(d.max_ulp);
+  what += ", by at most " + ulp_words(d.max_ulp);
   if (d.error) {
-    what += "; error against the f64 truth " + short_number((*d.error)[0]) + " ULP (target), " +
-            short_number((*d.error)[1]) + " ULP (against)";
+    what += "; error against the f64 truth " + short_decimal((*d.error)[0]) + " ULP (target), " +
+            short_decimal((*d.error)[1]) + " ULP (against)";
   }
   return what + "; " + d.judged_by;
 }

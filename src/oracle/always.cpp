@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "oracle/text.h"
+#include "model/number_text.h"
 
 namespace fusediff {
 namespace {
@@ -74,8 +74,8 @@ std::string broken_range(const Call& call, const AlwaysRule& rule, const View& v
     const double value = view.value(i);
     if (!(value < *low || value > *high)) continue;
     if (none && value == static_cast<double>(*none)) continue;
-    return number_text(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + ", outside " + short_number(*low) +
-           ".." + short_number(*high);
+    return decimal(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + ", outside " + short_decimal(*low) +
+           ".." + short_decimal(*high);
   }
   return "";
 }
@@ -88,7 +88,7 @@ std::string broken_distinct(const Call& call, const View& view) {
       if (none && integer_value(view.tensor.dtype, bits) == *none) continue;
       for (std::int64_t j = 0; j < i; ++j) {
         if (view.bits(row * view.columns + j) != bits) continue;
-        return number_text(view.tensor.dtype, bits) + " stands twice in row " + std::to_string(row) + ", columns " +
+        return decimal(view.tensor.dtype, bits) + " stands twice in row " + std::to_string(row) + ", columns " +
                std::to_string(j) + " and " + std::to_string(i);
       }
     }
@@ -99,7 +99,7 @@ std::string broken_distinct(const Call& call, const View& view) {
 std::string broken_finite(const View& view) {
   for (std::int64_t i = 0; i < view.rows * view.columns; ++i) {
     if (!is_finite(view.tensor.dtype, view.bits(i))) {
-      return number_text(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + " although every input is finite";
+      return decimal(view.tensor.dtype, view.bits(i)) + " in " + view.place(i) + " although every input is finite";
     }
   }
   return "";
@@ -111,8 +111,8 @@ std::string broken_sums(const AlwaysRule& rule, const View& view, const std::vec
     double sum = 0;
     for (std::int64_t i = 0; i < view.columns; ++i) sum += view.value(row * view.columns + i);
     if (std::abs(sum - rule.row_sum) <= rule.within) continue;
-    return "row " + std::to_string(row) + " sums to " + short_number(sum) + ", not to " + short_number(rule.row_sum) +
-           " within " + short_number(rule.within);
+    return "row " + std::to_string(row) + " sums to " + short_decimal(sum) + ", not to " + short_decimal(rule.row_sum) +
+           " within " + short_decimal(rule.within);
   }
   return "";
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "model/number_text.h"
 #include "oracle/bits.h"
-#include "oracle/text.h"
 
 namespace fusediff {
 namespace {
@@ -73,7 +73,7 @@ Worst worst_errors(const Tensor& tensor, std::span<const std::byte> target, std:
   return worst;
 }
 
-std::string ulps(double error) { return std::isinf(error) ? "not finite" : short_number(error) + " ULP"; }
+std::string ulps(double error) { return std::isinf(error) ? "not finite" : short_decimal(error) + " ULP"; }
 
 void by_bound(Difference& d, double bound, const std::string& why, std::optional<Side>& accused) {
   const std::array<double, 2>& error = *d.error;
@@ -83,7 +83,7 @@ void by_bound(Difference& d, double bound, const std::string& why, std::optional
   d.cls = target_out || against_out ? FindingClass::kDamage : FindingClass::kRounding;
   if (target_out != against_out) accused = target_out ? Side::kTarget : Side::kAgainst;
   d.judged_by = std::string(d.cls == FindingClass::kRounding ? "both sides within" : "outside") +
-                " the worst-case bound of " + short_number(bound) + " ULP" + (why.empty() ? "" : " (" + why + ")");
+                " the worst-case bound of " + short_decimal(bound) + " ULP" + (why.empty() ? "" : " (" + why + ")");
 }
 
 void by_unfused(Difference& d, const std::string& why_not_bound, std::optional<Side>& accused) {
@@ -93,7 +93,7 @@ void by_unfused(Difference& d, const std::string& why_not_bound, std::optional<S
   d.cls = rounding ? FindingClass::kRounding : FindingClass::kDamage;
   if (!rounding) accused = Side::kTarget;
   d.judged_by = why_not_bound + "relative to unfused: " + ulps(error[0]) + " against " + ulps(error[1]) + ", " +
-                short_number(allowed) + " ULP allowed";
+                short_decimal(allowed) + " ULP allowed";
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "model/expand.h"
+#include "model/number_text.h"
 #include "oracle/ranks.h"
-#include "oracle/text.h"
 
 namespace fusediff {
 namespace {
@@ -184,9 +184,9 @@ void judge_values(const Call& call, const Decision& d, Side side, std::vector<Ev
                        d.values->name,
                        call.op->output(d.values->name)->stage,
                        side,
-                       d.values->name + " holds " + number_text(d.by->dtype, got) + " in row " +
-                           std::to_string(i / slots) + ", " + at_slot(i % slots) + ", not the rank " +
-                           number_text(d.by->dtype, expected) + " of its pick " + std::to_string(pick)};
+                       d.values->name + " holds " + decimal(d.by->dtype, got) + " in row " + std::to_string(i / slots) +
+                           ", " + at_slot(i % slots) + ", not the rank " + decimal(d.by->dtype, expected) +
+                           " of its pick " + std::to_string(pick)};
     if (!zero) break;
   }
   if (mildest) seen.push_back(std::move(*mildest));
@@ -224,7 +224,7 @@ std::string picks_text(const Flip& flip) {
 
 std::string gaps_text(const Flip& flip) {
   const auto gap = [&](std::size_t side) {
-    return flip.gap_ulp[side] == 0 ? std::string("equal") : ulp_text(flip.gap_ulp[side]) + " apart";
+    return flip.gap_ulp[side] == 0 ? std::string("equal") : ulp_words(flip.gap_ulp[side]) + " apart";
   };
   return "the two ranks are " + gap(0) + " on the target side and " + gap(1) + " on the against side";
 }

@@ -1,0 +1,21 @@
+// A verdict in words, for a terminal: what, where, how certain, how to see it again. Decides nothing.
+#pragma once
+
+#include <string>
+
+#include "model/case.h"
+#include "model/finding.h"
+
+namespace fusediff {
+
+// One line: class, operator, output, stage, and the main fact.
+std::string headline(const Finding& finding);
+
+// The whole story of a verdict in a screen or less, lines of at most 120 columns where names allow. Ends with a
+// newline.
+std::string describe(const Verdict& verdict, const Case& c);
+
+// What the class means, one sentence.
+std::string meaning_of(FindingClass cls);
+
+}  // namespace fusediff
