@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,14 +47,14 @@ Literal constant_for(const InputRule& rule, DType dtype, const Call& call, Rng& 
   constexpr std::array<double, 5> kDead = {0, -kInf, 0, std::numeric_limits<double>::quiet_NaN(), 1};
   constexpr std::array<double, 2> kMasked = {0, -kInf};
   if (!is_float(dtype)) return Literal{Literal::Kind::kInteger, 0, static_cast<std::int64_t>(rng.below(2)), 0};
-  if (rule.role == Role::kScale) return Literal{Literal::Kind::kReal, 1.0, 0, 0};
+  if (rule.role == Role::kScale || rule.role == Role::kProbability) return Literal{Literal::Kind::kReal, 1.0, 0, 0};
   const double value = rule.role == Role::kMask ? rng.pick(kMasked) : rng.pick(kDead);
   return literal_of(dtype, round_to_bits(dtype, value));
 }
 
 Fill patch_fill(const InputRule& rule, const Tensor& tensor, const Call& call, Rng& rng) {
   Fill fill;
-  if (takes_any_value(rule) && rng.one_in(2)) {
+  if ((takes_any_value(rule) || rule.role == Role::kProbability) && rng.one_in(2)) {
     do {
       fill = draw_fill(rule, tensor, rng);
     } while (fill.kind == FillKind::kBits);

@@ -47,6 +47,7 @@ Literal draw_constant(const InputRule& rule, DType dtype, Rng& rng) {
     return rng.one_in(2) ? real(0) : real(-std::numeric_limits<double>::infinity());
   }
   if (rule.role == Role::kScale || rule.role == Role::kProbability) {
+    if (!is_float(dtype)) return integer(1);
     constexpr std::array<double, 4> kPositive = {1, 0.5, 2, 0.0078125};
     return real(rng.pick(kPositive));
   }

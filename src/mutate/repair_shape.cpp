@@ -106,12 +106,19 @@ void repair_dtypes(Case& c, const Operator& op) {
   fill_in(op.outputs);
 }
 
+// What holds for the layout of one tensor.
+struct Limits {
+  LayoutRule rule = LayoutRule::kDense;
+  std::int64_t align = 0;
+  bool may_be_zero = false;       // strides, in layout any
+  bool last_may_be_zero = false;  // that of the last dim
+};
+
 // Strides for this shape in the old order, the old ones where they are wide enough; nothing: dense.
 std::optional<std::vector<std::int64_t>> fitting_strides(const std::vector<std::int64_t>& old,
-                                                         const std::vector<std::int64_t>& shape, LayoutRule rule,
-                                                         bool may_be_zero, bool last_may_be_zero) {
+                                                         const std::vector<std::int64_t>& shape, const Limits& limits) {
   const std::size_t rank = shape.size();
-  if (rule == LayoutRule::kDense || old.size() != rank || rank == 0) return std::nullopt;
+  if (limits.rule == LayoutRule::kDense || old.size() != rank || rank == 0) return std::nullopt;
   std::vector<std::size_t> order(rank);
   for (std::size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return old[a] < old[b]; });
@@ -124,12 +131,13 @@ std::optional<std::vector<std::int64_t>> fitting_strides(const std::vector<std::
     next = stride[dim] * size;
     return true;
   };
-  if (rule == LayoutRule::kInnerDense && !place(rank - 1, 1)) return std::nullopt;
+  if (limits.rule == LayoutRule::kInnerDense && !place(rank - 1, 1)) return std::nullopt;
   for (const std::size_t dim : order) {
     const bool inner = dim == rank - 1;
-    if (inner && rule == LayoutRule::kInnerDense) continue;
+    if (inner && limits.rule == LayoutRule::kInnerDense) continue;
     if (old[dim] < 0) return std::nullopt;
-    if (old[dim] == 0 && may_be_zero && rule == LayoutRule::kAny && (!inner || last_may_be_zero)) continue;
+    if (old[dim] == 0 && limits.may_be_zero && limits.rule == LayoutRule::kAny && (!inner || limits.last_may_be_zero))
+      continue;
     if (!place(dim, old[dim])) return std::nullopt;
   }
   if (stride == dense_strides(shape)) return std::nullopt;
@@ -143,6 +151,16 @@ void repair_placing(LayoutChoice& layout, std::int64_t align, DType dtype) {
       layout.place == Place::kEnd ? 0 : std::clamp<std::int64_t>(layout.offset, 0, kMaxOffset) / unit * unit;
 }
 
+bool is_there(const Case& c, const CaseScope& scope, const InputRule& rule) {
+  if (is_drawn(rule)) return c.inputs.contains(rule.name);
+  return !rule.condition || scope.holds(*rule.condition);
+}
+
+bool is_there(const Case& c, const CaseScope& scope, const OutputRule& rule) {
+  return std::find(c.unwanted.begin(), c.unwanted.end(), rule.name) == c.unwanted.end() &&
+         (!rule.condition || scope.holds(*rule.condition));
+}
+
 const InplaceRule* inplace_rule(const Operator& op, const std::string& output, const std::string& input) {
   for (const InplaceRule& rule : op.inplace) {
     if (rule.output == output && rule.input == input) return &rule;
@@ -151,15 +169,18 @@ const InplaceRule* inplace_rule(const Operator& op, const std::string& output, c
 }
 
 // Keeps `on` where a rule allows it, the input is there and no other output lies on it.
-void repair_inplace(Case& c, const Operator& op) {
+void repair_inplace(Case& c, const CaseScope& scope) {
+  const Operator& op = scope.op();
   for (const InplaceRule& rule : op.inplace) {
     if (rule.always) c.layout[rule.output].on = rule.input;
   }
   std::vector<std::string> taken;
   for (auto& [name, layout] : c.layout) {
     if (layout.on.empty()) continue;
-    const bool wanted = std::find(c.unwanted.begin(), c.unwanted.end(), name) == c.unwanted.end();
-    const bool legal = inplace_rule(op, name, layout.on) != nullptr && c.inputs.contains(layout.on) && wanted &&
+    const InputRule* input = op.input(layout.on);
+    const OutputRule* output = op.output(name);
+    const bool legal = inplace_rule(op, name, layout.on) != nullptr && input != nullptr && output != nullptr &&
+                       is_there(c, scope, *input) && is_there(c, scope, *output) &&
                        std::find(taken.begin(), taken.end(), layout.on) == taken.end();
     if (legal) taken.push_back(layout.on);
     const std::string on = legal ? layout.on : "";
@@ -169,15 +190,18 @@ void repair_inplace(Case& c, const Operator& op) {
 }
 
 // The layout of an input is also that of the output that lies on it: both rules hold, and nothing is repeated.
-LayoutRule layout_rule_with_output(const Case& c, const Operator& op, const InputRule& rule, bool& may_be_zero) {
-  LayoutRule strictest = rule.layout;
-  for (const auto& [name, layout] : c.layout) {
-    const OutputRule* output = layout.on == rule.name ? op.output(name) : nullptr;
-    if (output == nullptr) continue;
-    may_be_zero = false;
-    strictest = std::min(strictest, output->layout);
+Limits limits_of_input(const Case& c, const Operator& op, const InputRule& rule) {
+  Limits limits{rule.layout, rule.align, may_repeat(rule), may_repeat_last(rule)};
+  for (const InplaceRule& inplace : op.inplace) {
+    if (inplace.input != rule.name) continue;
+    const auto at = c.layout.find(inplace.output);
+    const OutputRule* output = op.output(inplace.output);
+    if (output == nullptr || at == c.layout.end() || at->second.on != rule.name) continue;
+    limits.may_be_zero = false;
+    limits.rule = std::min(limits.rule, output->layout);
+    limits.align = std::max(limits.align, output->align);
   }
-  return strictest;
+  return limits;
 }
 
 }  // namespace
@@ -235,25 +259,24 @@ void repair_presence(Case& c, MutateContext& context) {
 
 void repair_layouts(Case& c, const CaseScope& scope) {
   const Operator& op = scope.op();
-  repair_inplace(c, op);
+  repair_inplace(c, scope);
   for (auto& [name, layout] : c.layout) {
     if (!layout.on.empty()) continue;
     const InputRule* input = op.input(name);
-    const OutputRule* output = op.output(name);
-    const bool there = input != nullptr ? c.inputs.contains(name) || !is_drawn(*input) : output != nullptr;
+    const OutputRule* output = input != nullptr ? nullptr : op.output(name);
+    const bool there = input != nullptr    ? is_there(c, scope, *input)
+                       : output != nullptr ? is_there(c, scope, *output)
+                                           : false;
     const auto shape = there ? scope.shape(input != nullptr ? input->shape : output->shape) : std::nullopt;
     if (!shape) {
       layout = LayoutChoice{};
       continue;
     }
-    bool may_be_zero = input != nullptr && may_repeat(*input);
-    const LayoutRule rule = input != nullptr ? layout_rule_with_output(c, op, *input, may_be_zero) : output->layout;
-    if (layout.stride) {
-      layout.stride =
-          fitting_strides(*layout.stride, *shape, rule, may_be_zero, input != nullptr && may_repeat_last(*input));
-    }
+    const Limits limits =
+        input != nullptr ? limits_of_input(c, op, *input) : Limits{output->layout, output->align, false, false};
+    if (layout.stride) layout.stride = fitting_strides(*layout.stride, *shape, limits);
     const DTypeRule& dtype = input != nullptr ? input->dtype : output->dtype;
-    repair_placing(layout, input != nullptr ? input->align : output->align, dtype_in(c, op, dtype, name));
+    repair_placing(layout, limits.align, dtype_in(c, op, dtype, name));
   }
   std::erase_if(c.layout, [](const auto& item) { return item.second == LayoutChoice{}; });
 }

@@ -15,16 +15,18 @@ struct Recipes {
 
 constexpr std::array kFloats = {kNormal,  kUniform, kGrid,     kNormal,  kUniform, kConstant,
                                 kSpecial, kRamp,    kNegative, kShifted, kOneHot,  kFiniteSpecial};
-constexpr std::array kScales = {kUniform, kNormal, kGrid, kConstant, kRamp, kShifted};
-constexpr std::array kProbabilities = {kUniform, kNormal, kGrid, kConstant, kRamp, kOneHot};
-constexpr std::array kIntegers = {kUniform, kGrid, kConstant, kRamp, kOneHot};
-constexpr std::array kMasks = {kUniform, kIndexUniform, kSkewed, kUnused, kConstant, kOneHot};
+constexpr std::array kIntegers = {kUniform, kGrid, kConstant, kRamp, kOneHot, kNormal, kSpecial};
+constexpr std::array kScales = {kUniform, kNormal, kGrid, kConstant, kRamp, kShifted, kNegative, kFiniteSpecial};
+constexpr std::array kProbabilities = {kUniform, kNormal, kGrid, kConstant, kRamp, kOneHot, kShifted, kNegative};
+constexpr std::array kMasks = {kIndexUniform, kUnused, kSkewed, kPermutation, kConstant, kOneHot};
+constexpr std::array kMasksWithoutInfinity = {kConstant};
 constexpr std::array kIndices = {kIndexUniform, kPermutation, kSkewed, kUnused};
-constexpr std::array kGroups = {kIndexUniform, kSkewed, kUnused};
+constexpr std::array kGroups = {kIndexUniform, kSkewed, kUnused, kPermutation};
 
 Recipes recipes(const InputRule& rule, DType dtype) {
   switch (rule.role) {
     case Role::kMask:
+      if (is_float(dtype) && !float_format(dtype).has_infinity) return {kMasksWithoutInfinity, 1};
       return {kMasks, 2};
     case Role::kIndex:
       return {kIndices, 2};
@@ -43,7 +45,7 @@ Recipes recipes(const InputRule& rule, DType dtype) {
 
 }  // namespace
 
-bool is_drawn(const InputRule& rule) { return rule.role != Role::kSaved; }
+bool is_drawn(const InputRule& rule) { return rule.role != Role::kSaved && !rule.saved; }
 
 bool takes_any_value(const InputRule& rule) {
   return rule.role == Role::kActivation || rule.role == Role::kScore || rule.role == Role::kBias ||
@@ -56,11 +58,20 @@ std::size_t usual_recipes(const InputRule& rule, DType dtype) { return recipes(r
 
 bool may_patch(const InputRule& rule) {
   return takes_any_value(rule) || rule.role == Role::kScale || rule.role == Role::kMask ||
-         (rule.role == Role::kIndex && !rule.distinct && !rule.sorted);
+         rule.role == Role::kProbability || (rule.role == Role::kIndex && !rule.distinct && !rule.sorted);
 }
 
 bool may_set(const InputRule& rule) {
+  if (rule.role == Role::kProbability) return false;  // the row would no longer sum to 1
   return may_patch(rule) || rule.role == Role::kIndex || (rule.role == Role::kCounts && !rule.sum);
+}
+
+bool obeys_by_construction(const InputValue& value, const InputRule& rule) {
+  const FillKind kind = value.fill.kind;
+  if (kind == FillKind::kBits) return false;
+  if (takes_any_value(rule)) return true;
+  return rule.role != Role::kProbability && value.patches.empty() && value.set.empty() && kind != FillKind::kConstant &&
+         kind != FillKind::kRamp;
 }
 
 bool may_repeat(const InputRule& rule) { return is_drawn(rule) && rule.role != Role::kOffsets; }

@@ -17,6 +17,9 @@ bool takes_any_value(const InputRule& rule);
 std::span<const FillKind> recipes_of(const InputRule& rule, DType dtype);
 // How many at the front of recipes_of() are usual: half of the draws.
 std::size_t usual_recipes(const InputRule& rule, DType dtype);
+// Can only the tensor itself (a range that is empty, a sum that no counts have) keep this value from being drawn? Its
+// literals fit the dtype and its blocks the shape.
+bool obeys_by_construction(const InputValue& value, const InputRule& rule);
 // May a patch, a single value, a dimension of stride 0 (the last one too) stand in a tensor of this role?
 bool may_patch(const InputRule& rule);
 bool may_set(const InputRule& rule);
