@@ -81,6 +81,19 @@ void Lever::set(Case& c, std::int64_t row, std::int64_t column, std::int64_t key
   c.inputs[name_].set[static_cast<std::int64_t>(at(row, column))] = literal_of(dtype(), bits);
 }
 
+void Lever::flatten(Case& c, std::int64_t row, std::int64_t key) {
+  const std::uint64_t bits = bits_of_key(dtype(), key);
+  for (std::int64_t column = 0; column < columns_; ++column) {
+    store_bits(dtype(), bits, bytes_.data() + at(row, column) * size_of(dtype()));
+  }
+  InputValue& value = c.inputs[name_];
+  std::erase_if(value.set, [&](const auto& item) { return item.first / columns_ == row; });
+  Fill fill;
+  fill.kind = FillKind::kConstant;
+  fill.constant = literal_of(dtype(), bits);
+  value.patches.push_back({row, row, 0, columns_ - 1, fill});
+}
+
 std::int64_t miss(const Ranks& ranks, const Aim& aim) {
   return ranks.key(aim.row, aim.column) - ranks.key(aim.row, aim.partner) - aim.gap;
 }

@@ -50,6 +50,9 @@ class Lever {
   double value_of_key(std::int64_t key) const;
   // Writes an override, here and into the case.
   void set(Case& c, std::int64_t row, std::int64_t column, std::int64_t key);
+  // Lays one value over a whole row, overrides in it included. REQUIRES: each_row().
+  void flatten(Case& c, std::int64_t row, std::int64_t key);
+  bool each_row() const { return each_row_; }
 
  private:
   std::size_t at(std::int64_t row, std::int64_t column) const;

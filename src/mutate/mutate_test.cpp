@@ -82,7 +82,7 @@ TEST(Mutate, RandomGatingCasesSpread) {
   EXPECT_EQ(groups.size(), 16u);
   EXPECT_GT(rows.size(), 80u);
   EXPECT_GT(experts.size(), 250u);
-  EXPECT_GT(picks.size(), 55u);
+  EXPECT_GT(picks.size(), 45u);
   EXPECT_GT(empty, kCases / 25);
   EXPECT_LT(empty, kCases / 4);
   EXPECT_GT(small, kCases * 97 / 100);

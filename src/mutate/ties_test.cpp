@@ -213,8 +213,8 @@ TEST(Ties, WithoutABiasTheScoreIsSolved) {
 TEST(Ties, SixteenBitInputsTieToo) {
   const Tried tried =
       try_ties(kGating, {}, kCases, [](std::uint64_t seed) { return plain_case(seed, 8, true, "bf16"); });
-  EXPECT_GT(tried.made, kCases / 2);
-  EXPECT_GT(tried.exact, kCases / 6);
+  EXPECT_GT(tried.made, kCases * 2 / 3);
+  EXPECT_GT(tried.exact, kCases / 3);
 }
 
 TEST(Ties, ADifferenceOfOneUlpInOneOf512BecomesAFlip) {
@@ -232,7 +232,7 @@ TEST(Ties, ADifferenceBecomesAFlipWithoutABias) {
     const Fault fault{512, 99, higher};
     const Tried tried =
         try_ties(schema.c_str(), fault, kCases, [](std::uint64_t seed) { return plain_case(seed, 16, false); });
-    EXPECT_GT(tried.flips, kCases / 4) << higher;
+    EXPECT_GT(tried.flips, kCases / 2) << higher;
     EXPECT_LE(tried.most_probes, kMostProbes);
   }
 }
