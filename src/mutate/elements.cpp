@@ -13,7 +13,7 @@ namespace fusediff {
 namespace {
 
 constexpr std::size_t kMaxOverrides = 64;
-constexpr std::int64_t kMaxDrawn = 1 << 14;  // elements: above, what stands there is not looked at
+constexpr std::int64_t kMaxDrawn = 1 << 11;  // elements: above, what stands there is not looked at
 
 // The new value of a stored element; nothing when none can be had.
 std::optional<Literal> draw_value(const Source& source, std::int64_t stored, const std::vector<std::byte>& bytes,

@@ -1,6 +1,8 @@
 #include "mutate/roles.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace fusediff {
 namespace {
@@ -66,12 +68,27 @@ bool may_set(const InputRule& rule) {
   return may_patch(rule) || rule.role == Role::kIndex || (rule.role == Role::kCounts && !rule.sum);
 }
 
+namespace {
+
+// A weight that a row can be divided by the sum of.
+bool is_weight(const Fill& fill) {
+  return fill.kind != FillKind::kBits &&
+         (fill.kind != FillKind::kConstant ||
+          (fill.constant.kind == Literal::Kind::kReal && std::isfinite(fill.constant.real)));
+}
+
+}  // namespace
+
 bool obeys_by_construction(const InputValue& value, const InputRule& rule) {
   const FillKind kind = value.fill.kind;
   if (kind == FillKind::kBits) return false;
   if (takes_any_value(rule)) return true;
-  return rule.role != Role::kProbability && value.patches.empty() && value.set.empty() && kind != FillKind::kConstant &&
-         kind != FillKind::kRamp;
+  if (!value.set.empty()) return false;
+  if (rule.role == Role::kProbability) {
+    return is_weight(value.fill) && std::all_of(value.patches.begin(), value.patches.end(),
+                                                [](const Patch& patch) { return is_weight(patch.fill); });
+  }
+  return value.patches.empty() && kind != FillKind::kConstant && kind != FillKind::kRamp;
 }
 
 bool may_repeat(const InputRule& rule) { return is_drawn(rule) && rule.role != Role::kOffsets; }
