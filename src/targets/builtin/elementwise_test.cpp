@@ -113,5 +113,16 @@ TEST(ElementwiseTest, ShapesMustAgree) {
   EXPECT_EQ(rig.error(), "b and y differ in dimension 1");
 }
 
+TEST(SigmoidTest, SameBitsFromEveryCompiler) {
+  const uint64_t golden[] = {0xb3040553b6955390u, 0xc16678e3905a53a9u, 0xfb1339b9b399a06du,
+                             0xa9822e23a2d4b9fau, 0x8c078cac2890ea67u, 0x33fe65b9bcaf126bu};
+  for (size_t i = 0; i < 6; ++i) {
+    Rig rig("sigmoid");
+    rig.input("x", kFloats[i], {9, 31});
+    rig.output("y", kFloats[i], {9, 31});
+    EXPECT_EQ(counted_digest(rig), golden[i]) << dtype_name(kFloats[i]);
+  }
+}
+
 }  // namespace
 }  // namespace fusediff::builtin

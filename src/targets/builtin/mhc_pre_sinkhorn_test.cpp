@@ -279,5 +279,45 @@ TEST(MhcPreSinkhornTest, BrokenRulesAreRejected) {
   EXPECT_EQ(odd.run(*fusediff_target(), "fused"), FUSEDIFF_UNSUPPORTED);
 }
 
+// Error of hc_before_norm in f32 against f64, in ULP of the f64 run on absolute values: within the bound of the schema.
+TEST(MhcPreSinkhornTest, ProductsAreWithinTheirBound) {
+  std::mt19937_64 random(25);
+  std::normal_distribution<double> normal;
+  const Sizes z{1, 1, 4, 200, 1};
+  for (int i = 0; i < 20; ++i) {
+    Rig narrow = forward_rig(FUSEDIFF_F16, z);
+    Rig wide = forward_rig(FUSEDIFF_F64, z);
+    Rig absolute = forward_rig(FUSEDIFF_F64, z);
+    for (size_t in = 0; in < narrow.inputs().size(); ++in) {
+      for (int64_t e = 0; e < narrow.inputs()[in].count(); ++e) {
+        narrow.inputs()[in].put_number(e, normal(random));
+        wide.inputs()[in].put_number(e, narrow.inputs()[in].number(e));
+        absolute.inputs()[in].put_number(e, std::abs(narrow.inputs()[in].number(e)));
+      }
+    }
+    ASSERT_TRUE(paths_agree(narrow) && paths_agree(wide) && paths_agree(absolute));
+    for (int64_t m = 0; m < z.m(); ++m) {
+      const double ulp = std::ldexp(1.0, std::ilogb(absolute.output("hc_before_norm").number(m)) - 23);
+      const double error =
+          std::abs(narrow.output("hc_before_norm").number(m) - wide.output("hc_before_norm").number(m));
+      ASSERT_LE(error, static_cast<double>(z.n * z.c + 8) * ulp);
+    }
+  }
+}
+
+TEST(MhcPreSinkhornTest, SameBitsFromEveryCompiler) {
+  Rig half = forward_rig(FUSEDIFF_F16, {2, 2, 4, 37, 20});
+  EXPECT_EQ(counted_digest(half), 0xa7e0883684034691u);
+  Rig wide = forward_rig(FUSEDIFF_F64, {1, 2, 3, 16, 2});
+  EXPECT_EQ(counted_digest(wide), 0x3c2ffeda5dc4837du);
+}
+
+TEST(MhcPreSinkhornGradTest, SameBitsFromEveryCompiler) {
+  Rig bfloat = backward_rig(FUSEDIFF_BF16, {2, 2, 4, 37, 3});
+  EXPECT_EQ(counted_digest(bfloat), 0x4c53926bafa8968cu);
+  Rig wide = backward_rig(FUSEDIFF_F64, {1, 2, 3, 16, 2});
+  EXPECT_EQ(counted_digest(wide), 0x3f67132b158f4070u);
+}
+
 }  // namespace
 }  // namespace fusediff::builtin

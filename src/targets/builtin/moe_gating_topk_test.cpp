@@ -229,5 +229,41 @@ TEST(MoeGatingTopkTest, OtherDtypesAreNotOffered) {
   EXPECT_EQ(rig.error(), "x is f8e5m2, which this path does not offer");
 }
 
+// Error of norm_out in f32 against f64, in ULP at the largest of the row: within the bound of the schema.
+TEST(MoeGatingTopkTest, ScoresAreWithinTheirBound) {
+  std::mt19937_64 random(14);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < 300; ++i) {
+    const Options o{0, false, random() % 2 == 0, 1.0, 1e-20};
+    const Sizes s{1, 1 + static_cast<int64_t>(random() % 600), 1, 1, 1};
+    Rig narrow = make_rig(FUSEDIFF_F32, s, o);
+    Rig wide = make_rig(FUSEDIFF_F64, s, o);
+    const double spread = random() % 2 == 0 ? 1 : 40;
+    double most = 0;
+    for (int64_t e = 0; e < s.experts; ++e) {
+      narrow.input("x").put_number(e, normal(random) * spread);
+      wide.input("x").put_number(e, narrow.input("x").number(e));
+    }
+    ASSERT_TRUE(paths_agree(narrow) && paths_agree(wide));
+    for (int64_t e = 0; e < s.experts; ++e) {
+      most = std::max(most, wide.output("norm_out").number(e));
+    }
+    const double ulp = std::ldexp(1.0, std::ilogb(most) - 23);
+    for (int64_t e = 0; e < s.experts; ++e) {
+      const double error = std::abs(narrow.output("norm_out").number(e) - wide.output("norm_out").number(e));
+      ASSERT_LE(error, static_cast<double>(s.experts / 16 + 16) * ulp) << e;
+    }
+  }
+}
+
+TEST(MoeGatingTopkTest, SameBitsFromEveryCompiler) {
+  Rig sigmoid = make_rig(FUSEDIFF_F32, {5, 96, 7, 3, 2}, {.mode = 1, .renorm = true});
+  EXPECT_EQ(counted_digest(sigmoid), 0x61c92067f4fc1c37u);
+  Rig softmax = make_rig(FUSEDIFF_BF16, {5, 100, 7, 1, 1}, {.softmax = true, .scale = 2.5});
+  EXPECT_EQ(counted_digest(softmax), 0x602b2e46f63689f7u);
+  Rig wide = make_rig(FUSEDIFF_F64, {5, 100, 7, 1, 1}, {.softmax = true});
+  EXPECT_EQ(counted_digest(wide), 0x1b57a06e9454f8a1u);
+}
+
 }  // namespace
 }  // namespace fusediff::builtin
