@@ -72,8 +72,17 @@ std::int64_t Ranks::boundary_pick(std::int64_t row) const {
 }
 
 std::vector<std::int64_t> Ranks::outside(std::int64_t row) const {
-  std::vector<std::int64_t> columns = best_first(row);
+  std::vector<std::int64_t> columns = in_play(row);
   std::erase_if(columns, [&](std::int64_t column) { return picked(row, column); });
+  return columns;
+}
+
+std::vector<std::int64_t> Ranks::in_play(std::int64_t row) const {
+  std::vector<std::int64_t> columns = best_first(row);
+  const std::int64_t worst = boundary_pick(row);
+  if (worst < 0) return columns;
+  std::erase_if(columns,
+                [&](std::int64_t column) { return !picked(row, column) && key(row, column) > key(row, worst); });
   return columns;
 }
 

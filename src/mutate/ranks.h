@@ -37,16 +37,19 @@ class Ranks {
 
   // The columns of a row with finite ranks, best first, lower index first among equals.
   std::vector<std::int64_t> best_first(std::int64_t row) const;
-  // The worst of the row's picks by rank, or -1; and those that are not picked, finite, best first.
+  // The worst of the row's picks by rank, or -1; and those in play that are not picked, best first.
   std::int64_t boundary_pick(std::int64_t row) const;
   std::vector<std::int64_t> outside(std::int64_t row) const;
+  // best_first() without those that are not picked although they rank better than a pick: something that the ranking
+  // does not show, a group say, has put them out.
+  std::vector<std::int64_t> in_play(std::int64_t row) const;
+  bool picked(std::int64_t row, std::int64_t column) const;
 
  private:
   std::size_t at(std::int64_t row, std::int64_t column) const {
     return static_cast<std::size_t>(row * columns_ + column);
   }
   std::int64_t key_of(const std::vector<std::uint64_t>& bits, std::int64_t row, std::int64_t column) const;
-  bool picked(std::int64_t row, std::int64_t column) const;
 
   Ranking ranking_;
   bool smallest_;
