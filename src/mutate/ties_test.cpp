@@ -197,9 +197,8 @@ Tried try_ties(const char* schema, const Fault& fault, int cases, const MakeCase
     ++tried.gaps[gap];
     tried.flips += result->ranking.picks != result->fused_picks;
   }
-              double(tried.probes) / cases);
-              ::testing::Test::RecordProperty("probes_per_100_ties", tried.probes * 100 / cases);
-              return tried;
+  ::testing::Test::RecordProperty("probes_per_100_ties", tried.probes * 100 / cases);
+  return tried;
 }
 
 constexpr int kCases = 60;
