@@ -91,11 +91,13 @@ Status draw_rounded(const Fill& fill, const BlockPlace& place, std::span<std::by
   const auto count = static_cast<std::size_t>(place.block.count());
   // An integer has no other magnitude than the number had, but for the least one, which has none.
   const bool integer_scale = place.role == Role::kScale && !is_float(place.dtype);
+  const bool whole = place.role == Role::kIndex || place.role == Role::kCounts || place.role == Role::kOffsets;
   for (std::size_t first = 0; first < count; first += kChunk) {
     const std::span values = std::span(buffer).first(std::min(kChunk, count - first));
     draw_numbers(*plan, static_cast<std::int64_t>(first), values);
     for (double& value : values) {
       if (integer_scale && value < 0) value = -value;
+      if (whole) value = static_cast<double>(integer_value(DType::kI64, round_to_bits(DType::kI64, value)));
     }
     round_all(place.dtype, values, out.subspan(first * size, values.size() * size));
   }

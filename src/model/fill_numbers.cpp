@@ -21,68 +21,98 @@ double odd_step(double value) {
   return std::bit_cast<double>((((kept - 1) | 1) << 29) | sign);
 }
 
-// Adds addend to each, exactly but for the last bit, which is set when anything was lost (rounding to odd): rounding
-// the result again into a format of at most 51 bits is as if there had been one rounding (Boldo and Melquiond 2008).
-// The error of the sum is Knuth's TwoSum.
-inline void add_to_odd(double addend, std::span<double> values) {
-  for (double& value : values) {
-    const double sum = addend + value;
-    const double virtual_value = sum - addend;
-    const double lost = (addend - (sum - virtual_value)) + (value - virtual_value);
-    const auto bits = std::bit_cast<std::uint64_t>(sum);
-    const std::uint64_t toward_zero = (bits ^ std::bit_cast<std::uint64_t>(lost)) >> 63;
-    const std::uint64_t even = ~bits & 1;
-    const std::uint64_t odd = bits + 1 - 2 * toward_zero;
-    value = std::bit_cast<double>(lost != 0 && even != 0 ? odd : bits);
-  }
+struct TwoParts {
+  double sum;   // rounded
+  double lost;  // exactly what the rounding lost
+};
+
+// Knuth's TwoSum.
+inline TwoParts two_sum(double a, double b) {
+  const double sum = a + b;
+  const double virtual_b = sum - a;
+  return {sum, (a - (sum - virtual_b)) + (b - virtual_b)};
 }
 
-inline void add_origin(const NumberFill& plan, std::span<double> out) {
-  if (plan.origin == 0) return;
-  if (plan.round_to_odd) {
-    add_to_odd(plan.origin, out);
-  } else {
-    for (double& value : out) value = plan.origin + value;
-  }
+// a + b rounded to odd: cut, and the last bit set when anything was lost. Rounding the result again into a format of at
+// most 51 bits is as if there had been one rounding (Boldo and Melquiond 2008).
+inline double odd_sum(double a, double b) {
+  const auto [sum, lost] = two_sum(a, b);
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const std::uint64_t toward_zero = (bits ^ std::bit_cast<std::uint64_t>(lost)) >> 63;
+  return std::bit_cast<double>(lost != 0 && (bits & 1) == 0 ? bits + 1 - 2 * toward_zero : bits);
 }
 
-// normal, of a hash h: b = the sum of its 8 bytes; f = the top 16 bits of h * 0x9E3779B97F4A7C15 mod 2^64;
-// d = 2 * (65536 b + f - 2041 * 32768) + 1, odd and symmetric about zero (Irwin-Hall of 8, with f between its steps);
-// where bits 36 to 47 of that product are all zero, 4 d: one element in 4096 is an outlier. The element is
-// mean + d * step, step = std * 0x1.38f6d9091c643p-25 (one over the standard deviation of d) by odd_step. So the bulk
-// ends at 4.87 std, outliers at 19.5 std.
-inline std::int32_t normal_deviate(std::uint64_t h) {
+// a + b + c rounded once to nearest even, by the same authors.
+inline double sum_of_three(double a, double b, double c) {
+  const auto [high, low] = two_sum(b, c);
+  const auto [sum, lost] = two_sum(a, high);
+  return sum + odd_sum(lost, low);
+}
+
+// What a recipe makes of a hash: the element is origin + (coarse + fine * 2^-24) * step, the fine part in f64 only.
+struct Deviate {
+  std::int32_t coarse;  // of magnitude below 2^29
+  std::int32_t fine;    // of magnitude below 2^26
+};
+
+// normal, of a hash h: b = the sum of its 8 bytes; p = h * 0x9E3779B97F4A7C15 mod 2^64; f = the top 16 bits of p;
+// coarse = 2 * (65536 b + f - 2041 * 32768) + 1, odd and symmetric about zero (Irwin-Hall of 8, with f between its
+// steps); fine = 2 * (bits 12 to 35 of p) + 1 - 2^24; where bits 36 to 47 of p are all zero, one element in 4096, both
+// times 4. step = std * 0x1.38f6d9091c643p-25 (one over the standard deviation of coarse) by odd_step, origin = mean.
+// So the bulk ends at 4.88 std, outliers at 19.5 std.
+inline Deviate normal_deviate(std::uint64_t h) {
   constexpr std::uint64_t kOddBytes = 0x00FF00FF00FF00FFu;
   const std::uint64_t pairs = (h & kOddBytes) + ((h >> 8) & kOddBytes);
   const std::uint64_t sum = (pairs * 0x0001000100010001u) >> 48;
   const std::uint64_t mixed = h * 0x9E3779B97F4A7C15u;
   const std::int32_t centred = static_cast<std::int32_t>((sum << 16) + (mixed >> 48)) - (2041 << 15);
-  const std::int32_t deviate = 2 * centred + 1;
-  return (mixed & (std::uint64_t{0xFFF} << 36)) == 0 ? 4 * deviate : deviate;
+  const std::int32_t scale = (mixed & (std::uint64_t{0xFFF} << 36)) == 0 ? 4 : 1;
+  const auto fine = static_cast<std::int32_t>((mixed >> 12) & 0xFFFFFF);
+  return {scale * (2 * centred + 1), scale * (2 * fine + 1 - (1 << 24))};
 }
 
-// out[i] = origin + deviate(hash of element first + i) * step. deviate: below 2^29 in magnitude.
-template <typename Deviate>
-void draw_scaled(const NumberFill& plan, std::int64_t first, std::span<double> out, Deviate deviate) {
-  run_wide([&plan, first, out, deviate] {
-    const CounterHash hash = plan.hash;
-    const double step = plan.step;
-    double* const values = out.data();
-    for (std::size_t i = 0, n = out.size(); i < n; ++i) {
-      const std::uint64_t h = hash.at(static_cast<std::uint64_t>(first) + i);
-      values[i] = static_cast<double>(deviate(h)) * step;
-    }
-    add_origin(plan, out);
-  });
+// uniform, of a hash h: coarse = h >> 35, fine = the 24 bits below; step = (hi - lo) * 2^-29 by odd_step, origin = lo.
+// So it stays below hi before the last rounding.
+inline Deviate uniform_deviate(std::uint64_t h) {
+  return {static_cast<std::int32_t>(h >> 35), static_cast<std::int32_t>((h >> 11) & 0xFFFFFF)};
+}
+
+// Both products are exact: 29 + 24 bits.
+template <typename Draw>
+inline void draw_f64(const NumberFill& plan, std::uint64_t first, std::span<double> out, Draw deviate) {
+  const CounterHash hash = plan.hash;
+  const double origin = plan.origin, step = plan.step, fine_step = plan.step * 0x1p-24;
+  for (std::size_t i = 0, n = out.size(); i < n; ++i) {
+    const Deviate drawn = deviate(hash.at(first + i));
+    out[i] = sum_of_three(origin, drawn.coarse * step, drawn.fine * fine_step);
+  }
+}
+
+template <typename Draw>
+inline void draw_to_odd(const NumberFill& plan, std::uint64_t first, std::span<double> out, Draw deviate) {
+  const CounterHash hash = plan.hash;
+  const double origin = plan.origin, step = plan.step;
+  for (std::size_t i = 0, n = out.size(); i < n; ++i) out[i] = deviate(hash.at(first + i)).coarse * step;
+  if (origin == 0) return;
+  for (double& value : out) value = odd_sum(origin, value);
+}
+
+template <typename Draw>
+void draw_scaled(const NumberFill& plan, std::int64_t first, std::span<double> out, Draw deviate) {
+  const auto counter = static_cast<std::uint64_t>(first);
+  if (plan.round_to_odd) {
+    run_wide([&plan, counter, out, deviate] { draw_to_odd(plan, counter, out, deviate); });
+  } else {
+    run_wide([&plan, counter, out, deviate] { draw_f64(plan, counter, out, deviate); });
+  }
 }
 
 void draw_normal(const NumberFill& plan, std::int64_t first, std::span<double> out) {
   draw_scaled(plan, first, out, [](std::uint64_t h) { return normal_deviate(h); });
 }
 
-// uniform, of a hash h: lo + (h >> 35) * step, step = (hi - lo) * 2^-29 by odd_step: below hi before the last rounding.
 void draw_uniform(const NumberFill& plan, std::int64_t first, std::span<double> out) {
-  draw_scaled(plan, first, out, [](std::uint64_t h) { return static_cast<std::int32_t>(h >> 35); });
+  draw_scaled(plan, first, out, [](std::uint64_t h) { return uniform_deviate(h); });
 }
 
 // Value j of last + 1 equally spaced ones: from + ((to - from) * j) / last in binary64, both ends exact.

@@ -171,10 +171,10 @@ Found check_scale(const Elements& elements) {
 }
 
 double probability_slack(DType dtype, std::int64_t n) {
-  if (!is_float(dtype)) return 0;
+  constexpr double kSingle = 0x1p-24;  // the unit roundoff of f32
   const FloatFormat& format = float_format(dtype);
-  const double each = std::min(format.unit_roundoff, 0x1p-24) + format.min_denormal / 2;
-  return 4 * format.unit_roundoff + static_cast<double>(n) * each;
+  const double each = kSingle + format.min_denormal / 2;
+  return 4 * std::max(format.unit_roundoff, kSingle) + static_cast<double>(n) * each;
 }
 
 Found check_probability(const Elements& elements) {

@@ -24,11 +24,14 @@ struct Violation {
 };
 
 // index: inside the range or a sentinel; distinct and ascending in a row where asked (sentinels need not be distinct).
-// counts: not negative, inside the range, summing to sum in each row. offsets: each row 0 first, never falling, sum
-// last. mask: 0 or 1; in a float dtype a zero of either sign or -inf. scale: positive and finite. probability: finite,
-// not negative, at most 1 + slack, and each row of n (computed by summing in binary64 from left to right) within slack
-// of 1: slack = 4 u + n * (min(u, 2^-24) + d / 2), u the unit roundoff and d the least denormal of the dtype: a softmax
-// in f32 or better, of any order of summation, rounded to the dtype, is inside. bool in any role: the byte is 0 or 1.
+// counts: not negative, inside the range, summing to sum in each row.
+// offsets: each row 0 first, never falling, sum last.
+// mask: 0 or 1; in a float dtype a zero of either sign or -inf.
+// scale: positive and finite.
+// probability: finite, not negative, at most 1 + slack, and each row of n (summed in binary64 from left to right)
+// within slack of 1. slack = 4 max(u, 2^-24) + n * (2^-24 + d / 2), u the unit roundoff and d the least denormal of the
+// dtype: a softmax in f32 or better, summed in any order, then rounded to the dtype, is inside. bool in any role: the
+// byte is 0 or 1.
 std::optional<Violation> find_violation(std::span<const std::byte> bytes, Role role, const RoleLimits& limits,
                                         const Tensor& tensor);
 

@@ -79,8 +79,9 @@ Status draw_weights(const InputValue& value, const InputRule& rule, DType dtype,
 
 Status draw_probabilities(const InputValue& value, const InputRule& rule, DType dtype, const Block& whole,
                           std::span<std::byte> out) {
-  if (!is_float(dtype))
+  if (!is_float(dtype)) {
     return user_error(input_pointer(rule) + ": probabilities need a float dtype, not " + std::string(name_of(dtype)));
+  }
   std::vector<double> weights(static_cast<std::size_t>(whole.count()));
   if (Status status = draw_weights(value, rule, dtype, whole, weights); !status.ok()) return status;
   const auto columns = static_cast<std::size_t>(whole.columns);

@@ -28,6 +28,7 @@ std::string_view name_of(FillKind kind);
 //   zeros gives 1 / columns; then rounded. `bits` of a whole tensor are taken as they are.
 // - scale: |value|, rounded; then 0 becomes 1 and what overflowed the largest finite number. `bits` and `constant` are
 //   taken as they are.
+// - index, counts, offsets: a ramp goes to the nearest whole numbers in a float dtype too.
 // - mask: recipes give kept or masked: 1 or 0, in a float dtype 0 or -inf; one_hot keeps one column.
 // Overrides come last and are exact; whatever they and patches, bits, constants and ramps give must obey the role.
 Result<std::vector<std::byte>> draw_values(const InputValue& value, const InputRule& rule, const Tensor& tensor,
