@@ -10,23 +10,17 @@ namespace {
 
 using namespace kit;
 
-size_t mhc_workspace(const Call& call) { return workspace_of_fused(builtin::kMhcPreSinkhornGrad, call); }
+size_t workspace(const Call& call) { return workspace_of_fused(builtin::kMhcPreSinkhornGrad, call); }
 
-void run_mhc(const Call& call) {
+void run(const Call& call) {
   check_report_b4_limits(call);
-  run_report_b2(call);
+  run_fused(kReportB2, call);
 }
 
 }  // namespace
 
-constinit const Operator kMoeGatingTopk{
-    "moe_gating_topk", PLANTED_LIKE_BUILTIN("moe_gating_topk"), {{"fused", run_report_a}}};
 constinit const Operator kMhcPreSinkhornGrad{
-    "mhc_pre_sinkhorn_grad", PLANTED_LIKE_BUILTIN("mhc_pre_sinkhorn_grad"), {{"fused", run_mhc, mhc_workspace}}};
-constinit const Operator kMoePermuteGrad{
-    "moe_permute_grad", PLANTED_LIKE_BUILTIN("moe_permute_grad"), {{"fused", run_report_c_permute_grad}}};
-constinit const Operator kMoeUnpermute{
-    "moe_unpermute", PLANTED_LIKE_BUILTIN("moe_unpermute"), {{"fused", run_report_c_unpermute}}};
+    "mhc_pre_sinkhorn_grad", PLANTED_LIKE_BUILTIN("mhc_pre_sinkhorn_grad"), {{"fused", run, workspace}}};
 
 }  // namespace fusediff::planted
 
@@ -34,9 +28,9 @@ FUSEDIFF_KIT_TARGET("planted" PLANTED_SUFFIX, "1",           //
                     fusediff::builtin::kAdd,                 //
                     fusediff::builtin::kMhcPreSinkhorn,      //
                     fusediff::planted::kMhcPreSinkhornGrad,  //
-                    fusediff::planted::kMoeGatingTopk,       //
+                    fusediff::planted::kReportA,             //
                     fusediff::builtin::kMoePermute,          //
-                    fusediff::planted::kMoePermuteGrad,      //
-                    fusediff::planted::kMoeUnpermute,        //
+                    fusediff::planted::kReportCPermuteGrad,  //
+                    fusediff::planted::kReportCUnpermute,    //
                     fusediff::builtin::kMoeUnpermuteGrad,    //
                     fusediff::builtin::kSigmoid)

@@ -45,9 +45,7 @@ void gate_row(const builtin::Gating<T>& g, int64_t t, float* score, float* rank,
   write_row(g, t, score, rank, picks);
 }
 
-}  // namespace
-
-void run_report_a(const Call& call) {
+void run(const Call& call) {
   with_gating(call, [&](const auto& g) {
     if (g.softmax || g.kept_groups < g.groups) {
       return builtin::run_gating_fused(call);
@@ -61,8 +59,9 @@ void run_report_a(const Call& call) {
   });
 }
 
-constinit const Operator kReportA{
-    "moe_gating_topk", PLANTED_LIKE_BUILTIN("moe_gating_topk"), {{"fused", run_report_a}}};
+}  // namespace
+
+constinit const Operator kReportA{"moe_gating_topk", PLANTED_LIKE_BUILTIN("moe_gating_topk"), {{"fused", run}}};
 
 }  // namespace fusediff::planted
 

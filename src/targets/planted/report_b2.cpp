@@ -13,17 +13,17 @@ using namespace kit;
 
 size_t workspace(const Call& call) { return workspace_of_fused(builtin::kMhcPreSinkhornGrad, call); }
 
-}  // namespace
-
-void run_report_b2(const Call& call) {
+void run(const Call& call) {
   if (kFaulty && call.input("x").count() == 0) {
     return;
   }
   run_fused(builtin::kMhcPreSinkhornGrad, call);
 }
 
+}  // namespace
+
 constinit const Operator kReportB2{
-    "mhc_pre_sinkhorn_grad", PLANTED_LIKE_BUILTIN("mhc_pre_sinkhorn_grad"), {{"fused", run_report_b2, workspace}}};
+    "mhc_pre_sinkhorn_grad", PLANTED_LIKE_BUILTIN("mhc_pre_sinkhorn_grad"), {{"fused", run, workspace}}};
 
 }  // namespace fusediff::planted
 

@@ -20,15 +20,15 @@ void run_in_storage(const Operator& op, const Call& call) {
   changed.run(op.paths[0].run);
 }
 
+void run_permute_grad(const Call& call) { run_in_storage(builtin::kMoePermuteGrad, call); }
+void run_unpermute(const Call& call) { run_in_storage(builtin::kMoeUnpermute, call); }
+
 }  // namespace
 
-void run_report_c_permute_grad(const Call& call) { run_in_storage(builtin::kMoePermuteGrad, call); }
-void run_report_c_unpermute(const Call& call) { run_in_storage(builtin::kMoeUnpermute, call); }
-
 constinit const Operator kReportCPermuteGrad{
-    "moe_permute_grad", PLANTED_LIKE_BUILTIN("moe_permute_grad"), {{"fused", run_report_c_permute_grad}}};
+    "moe_permute_grad", PLANTED_LIKE_BUILTIN("moe_permute_grad"), {{"fused", run_permute_grad}}};
 constinit const Operator kReportCUnpermute{
-    "moe_unpermute", PLANTED_LIKE_BUILTIN("moe_unpermute"), {{"fused", run_report_c_unpermute}}};
+    "moe_unpermute", PLANTED_LIKE_BUILTIN("moe_unpermute"), {{"fused", run_unpermute}}};
 
 }  // namespace fusediff::planted
 
