@@ -2,7 +2,12 @@
 // For call*.cpp only. Their order is that of bind().
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "model/call.h"
+#include "model/quote.h"
 
 namespace fusediff {
 
@@ -17,9 +22,10 @@ Status bind_layout(const Case& c, Call& call);
 // "E = 5, G = 2" of the names in the expression, for an error.
 std::string values_of(const Call& call, const Expr& expr);
 
-// "/section/name: what".
-inline Error at_name(std::string_view section, std::string_view name, std::string_view what) {
-  std::string text = "/" + std::string(section) + "/" + std::string(name) + ": ";
+// "/section/name/below: what". The name may be any text of a case.
+inline Error at_name(std::string_view section, std::string_view name, std::string_view what,
+                     std::string_view below = "") {
+  std::string text = "/" + std::string(section) + "/" + pointer_part(name) + std::string(below) + ": ";
   return user_error(text.append(what));
 }
 

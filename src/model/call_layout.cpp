@@ -81,9 +81,9 @@ Status apply_choice(const LayoutChoice& choice, LayoutRule rule, bool input, Ten
   tensor.offset = choice.offset;
   tensor.place = choice.place;
   std::string trouble = stride_trouble(tensor, rule, input);
-  if (!trouble.empty()) return at_name("layout", tensor.name + "/stride", trouble);
+  if (!trouble.empty()) return at_name("layout", tensor.name, trouble, "/stride");
   trouble = place_trouble(tensor);
-  if (!trouble.empty()) return at_name("layout", tensor.name + "/offset", trouble);
+  if (!trouble.empty()) return at_name("layout", tensor.name, trouble, "/offset");
   return {};
 }
 
@@ -139,15 +139,13 @@ Status bind_output(const Case& c, std::size_t index, const LayoutChoice& choice,
     if (inplace.input == choice.on) return put_on(inplace, choice_of(c, rule.name), call);
     legal.push_back(inplace.input);
   }
-  return at_name("layout", rule.name + "/on", not_one_of(choice.on, "an input that it may lie on", legal));
+  return at_name("layout", rule.name, not_one_of(choice.on, "an input that it may lie on", legal), "/on");
 }
 
 Status no_layout(const Call& call, const std::string& name) {
-  const std::string quoted = quote(name);
   std::vector<std::string> legal = names_in(call.op->inputs);
   for (const OutputRule& output : call.op->outputs) legal.push_back(output.name);
-  return at_name("layout", std::string_view(quoted).substr(1, quoted.size() - 2),
-                 not_one_of(name, "an input or output of " + call.op->name, legal));
+  return at_name("layout", name, not_one_of(name, "an input or output of " + call.op->name, legal));
 }
 
 Status bind_input_layouts(const Case& c, Call& call) {
@@ -158,7 +156,7 @@ Status bind_input_layouts(const Case& c, Call& call) {
       continue;
     }
     if (!call.inputs[at].present) return at_name("layout", name, "the input is absent in this case");
-    if (!choice.on.empty()) return at_name("layout", name + "/on", "only an output may lie on an input");
+    if (!choice.on.empty()) return at_name("layout", name, "only an output may lie on an input", "/on");
     Status status = apply_choice(choice, call.op->inputs[at].layout, true, call.inputs[at]);
     if (!status.ok()) return status;
   }
@@ -175,7 +173,7 @@ Status bind_output_layouts(const Case& c, Call& call) {
     if (!there) continue;
     const LayoutChoice* choice = choice_of(c, rule.output);
     if (choice != nullptr && !choice->on.empty() && choice->on != rule.input) {
-      return at_name("layout", rule.output + "/on", "it always lies on " + quote(rule.input));
+      return at_name("layout", rule.output, "it always lies on " + quote(rule.input), "/on");
     }
     Status status = put_on(rule, choice, call);
     if (!status.ok()) return status;

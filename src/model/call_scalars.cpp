@@ -27,8 +27,7 @@ Status no_strangers(const Map& map, std::string_view section, std::string_view k
   for (const auto& [name, value] : map) {
     const auto same = [&name = name](const auto& rule) { return rule.name == name; };
     if (std::any_of(known.begin(), known.end(), same)) continue;
-    const std::string quoted = quote(name);
-    return at_name(section, quoted.substr(1, quoted.size() - 2), not_one_of(name, kind, names_in(known)));
+    return at_name(section, name, not_one_of(name, kind, names_in(known)));
   }
   return {};
 }

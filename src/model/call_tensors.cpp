@@ -12,10 +12,8 @@ namespace {
 constexpr std::int64_t kMaxProduct = std::int64_t{1} << 62;
 
 Error no_tensor(const Call& call, std::string_view section, std::string_view name, std::string_view kind,
-                std::vector<std::string> legal) {
-  const std::string quoted = quote(name);
-  const std::string what = std::string(kind) + " of " + call.op->name;
-  return at_name(section, std::string_view(quoted).substr(1, quoted.size() - 2), not_one_of(name, what, legal));
+                const std::vector<std::string>& legal) {
+  return at_name(section, name, not_one_of(name, std::string(kind) + " of " + call.op->name, legal));
 }
 
 std::string shape_text(const Tensor& tensor) {
@@ -131,9 +129,10 @@ Status check_file_dtypes(const InputValue& value, const Tensor& tensor) {
     return fill.kind != FillKind::kBits || !fill.bits_dtype || *fill.bits_dtype == tensor.dtype;
   };
   const auto wrong = [&tensor](const Fill& fill, const std::string& below) {
-    return at_name("inputs", tensor.name + below,
+    return at_name("inputs", tensor.name,
                    quote(fill.bits_file) + " holds " + std::string(name_of(*fill.bits_dtype)) + ", the tensor is " +
-                       std::string(name_of(tensor.dtype)));
+                       std::string(name_of(tensor.dtype)),
+                   below);
   };
   if (!fits(value.fill)) return wrong(value.fill, "/fill/bits");
   for (std::size_t i = 0; i < value.patches.size(); ++i) {
@@ -184,18 +183,19 @@ Status bind_outputs(const Case& c, Call& call) {
     tensor.present = *condition;
   }
   for (std::size_t i = 0; i < c.unwanted.size(); ++i) {
-    const std::string pointer = std::to_string(i);
-    const OutputRule* rule = call.op->output(c.unwanted[i]);
+    const std::string& name = c.unwanted[i];
+    const OutputRule* rule = call.op->output(name);
+    const auto before = c.unwanted.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(c.unwanted.begin(), before, name) != before) {
+      return at_name("unwanted", std::to_string(i), quote(name) + " stands twice");
+    }
     if (rule == nullptr || !rule->optional) {
       std::vector<std::string> legal;
       for (const OutputRule& output : call.op->outputs) {
         if (output.optional) legal.push_back(output.name);
       }
-      return no_tensor(call, "unwanted", c.unwanted[i], "an optional output", legal);
-    }
-    if (std::find(c.unwanted.begin(), c.unwanted.begin() + static_cast<std::ptrdiff_t>(i), c.unwanted[i]) !=
-        c.unwanted.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return at_name("unwanted", pointer, quote(c.unwanted[i]) + " stands twice");
+      const std::string kind = "an optional output of " + call.op->name;
+      return at_name("unwanted", std::to_string(i), not_one_of(name, kind, legal));
     }
     call.outputs[static_cast<std::size_t>(rule - call.op->outputs.data())].present = false;
   }

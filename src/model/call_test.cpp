@@ -150,6 +150,7 @@ const Change kSampleChanges[] = {
     {"{\"x\": \"f32\"}", "{\"x\": \"f32\", \"w\": \"f32\"}", "/dtypes/w: \"w\" is not a tensor"},
     {"\"bias\": {", "\"bios\": {", "/inputs/bios: \"bios\" is not an input of moe_gating_topk; did you mean \"bias\"?"},
     {"\"x\":    {", "\"bios\": {", "/inputs: \"x\" is missing"},
+    {"\"layout\": {\"x\"", "\"layout\": {\"a/b\\n\"", "/layout/a~1b\\n: "},
     {"\"layout\": {\"x\"", "\"layout\": {\"w\"", "/layout/w: \"w\" is not an input or output"},
     {"[520, 1]", "[520]", "/layout/x/stride: has 1 strides for a rank of 2"},
     {"[520, 1]", "[520, -1]", "a stride is not negative"},
@@ -160,8 +161,8 @@ const Change kSampleChanges[] = {
     {"\"place\": \"middle\"", "\"place\": \"middle\", \"on\": \"bias\"", "/layout/x/on: only an output"},
     {"\"place\": \"middle\"}", "\"place\": \"middle\"}, \"y\": {\"on\": \"x\"}",
      "/layout/y/on: \"x\" is not an input that it"},
-    {"\"layout\"", "\"unwanted\": [\"y\"], \"layout\"", "/unwanted/y: \"y\" is not an optional output"},
-    {"\"layout\"", "\"unwanted\": [\"q\"], \"layout\"", "/unwanted/q: \"q\" is not an optional output"},
+    {"\"layout\"", "\"unwanted\": [\"y\"], \"layout\"", "/unwanted/0: \"y\" is not an optional output"},
+    {"\"layout\"", "\"unwanted\": [\"q\"], \"layout\"", "/unwanted/0: \"q\" is not an optional output"},
     {"\"layout\"", "\"unwanted\": [\"rank\", \"rank\"], \"layout\"", "stands twice"},
     {"\"place\": \"middle\"}", "\"place\": \"middle\"}, \"y\": {\"stride\": [20, 1]}", ""},
 };

@@ -71,7 +71,7 @@ std::int64_t read_integer(const JsonView& value, JsonTrouble& trouble, std::stri
     legal += "from " + std::to_string(low) + (high == kHighest ? "" : " to " + std::to_string(high));
   }
   trouble.at(value, value.found() + " is not " + std::string(what) + legal + " belongs here");
-  return std::clamp<std::int64_t>(0, low, high);
+  return low > 0 ? low : std::min<std::int64_t>(high, 0);
 }
 
 std::uint64_t read_unsigned(const JsonView& value, JsonTrouble& trouble, std::string_view what) {

@@ -202,10 +202,7 @@ std::string JsonView::pointer() const {
       out += std::to_string(step.index);
       continue;
     }
-    const std::string key = quote(step.key);
-    for (const char c : std::string_view(key).substr(1, key.size() - 2)) {
-      out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    }
+    out += pointer_part(step.key);
   }
   return out;
 }

@@ -77,6 +77,15 @@ std::string quote(std::string_view text) {
   return out + '"';
 }
 
+std::string pointer_part(std::string_view key) {
+  const std::string quoted = quote(key);
+  std::string out;
+  for (const char c : std::string_view(quoted).substr(1, quoted.size() - 2)) {
+    out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  }
+  return out;
+}
+
 std::string list_of(std::span<const std::string> names) {
   if (names.empty()) return "nothing";
   std::string out;

@@ -11,6 +11,9 @@ namespace fusediff {
 // In double quotes, control characters and quotes escaped, invalid UTF-8 replaced, cut to about 80 bytes with "...".
 std::string quote(std::string_view text);
 
+// One step of a JSON pointer (RFC 6901): "~" and "/" escaped, on one line and cut like a quote.
+std::string pointer_part(std::string_view key);
+
 // "\"scor\" is not a role; did you mean \"score\"? legal: activation, score, ..." The nearest is named when at most a
 // third of it differs. kind: with its article, e.g. "a role".
 std::string not_one_of(std::string_view found, std::string_view kind, std::span<const std::string> legal);

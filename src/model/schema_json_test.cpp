@@ -315,7 +315,7 @@ TEST(SchemaJson, SurvivesRandomDamage) {
     static constexpr std::string_view kPieces[] = {
         "{",    "}",  "[",   "]",    "\"", ":", ",", "null", "-1", "1e30", "\"x\"", "true", "99999999999999999999",
         "\xff", "\\", "0.5", "\"\"", "{}"};
-    for (std::uint64_t i = rng.between(1, 3); i > 0; --i) {
+    for (std::int64_t i = rng.between(1, 3); i > 0; --i) {
       const std::size_t at = rng.below(text.size());
       text.replace(at, rng.below(4), kPieces[rng.below(std::size(kPieces))]);
     }
