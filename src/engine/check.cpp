@@ -58,7 +58,7 @@ Engine::Engine(Comparison comparison, CheckOptions options)
     : state_(std::make_unique<State>(std::move(comparison), std::move(options))) {}
 Engine::~Engine() = default;
 
-Result<CheckResult> Engine::check(const Case& c) {
+Result<CheckResult> Engine::check(const Case& c, bool anew) {
   State& state = *state_;
   const auto skipped = [](std::string reason) {
     CheckResult result;
@@ -77,7 +77,7 @@ Result<CheckResult> Engine::check(const Case& c) {
   PairCheck pair(c, *state.prepared, state.comparison, state.options, state.runner, state.executions);
   if (std::optional<Verdict> verdict = pair.first_look()) return state.finish(pair, std::move(*verdict));
   const std::string suspicion = pair.suspicion();
-  if (const Finding* finding = state.known(suspicion)) {
+  if (const Finding* finding = anew ? nullptr : state.known(suspicion)) {
     return state.finish(pair, {Verdict::Kind::kFinding, "", *finding});
   }
   Verdict verdict = pair.explain();
@@ -151,6 +151,7 @@ std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side sid
 
 const Operator* Engine::find(std::string_view op) const { return schema().find(op); }
 const Schema& Engine::schema() const { return state_->comparison.sides[0].target->schema; }
+std::uint64_t Engine::max_bytes() const { return state_->options.max_bytes; }
 bool Engine::tainted() const { return state_->runner.tainted(); }
 
 }  // namespace fusediff

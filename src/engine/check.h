@@ -68,7 +68,8 @@ class Engine {
 
   // The verdict is a function of the case (and of the target's own randomness, whose rate it then states). An illegal
   // case is the user's error.
-  Result<CheckResult> check(const Case& c);
+  // anew: explain a finding whose signature is known as if it were not.
+  Result<CheckResult> check(const Case& c, bool anew = false);
 
   // The inputs as both sides receive them and the outputs of each, for a bundle: of the last checked case.
   struct Captured {
@@ -90,6 +91,7 @@ class Engine {
 
   const Operator* find(std::string_view op) const;  // of the target side's schema
   const Schema& schema() const;
+  std::uint64_t max_bytes() const;
   bool tainted() const;  // a fault of the target may have broken this process: end it soon
 
  private:

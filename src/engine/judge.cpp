@@ -18,24 +18,25 @@ namespace {
 std::string difference_text(const Difference& d) {
   std::string what = d.output + " differs in " + std::to_string(d.differing) + " of " + std::to_string(d.elements) +
                      (d.elements == 1 ? " element" : " elements");
-  switch (d.cls) {
-    case FindingClass::kZeroSign:
-      return what + ", only in the sign of zero";
-    case FindingClass::kNanBits:
-      return what + ", only in NaN payload or sign";
-    default:
-      break;
-  }
+  if (d.cls == FindingClass::kZeroSign) return what + ", only in the sign of zero";
+  if (d.cls == FindingClass::kNanBits) return what + ", only in NaN payload or sign";
   what += ", by at most " + ulp_words(d.max_ulp);
-  if (d.error) {
-    what += "; error against the f64 truth " + short_decimal((*d.error)[0]) + " ULP (target), " +
-            short_decimal((*d.error)[1]) + " ULP (against)";
-  }
-  return what + "; " + d.judged_by;
+  if (!d.error) return what;
+  return what + "; error against the f64 truth " + short_decimal((*d.error)[0]) + " ULP (target), " +
+         short_decimal((*d.error)[1]) + " ULP (against)";
 }
 
+// Rows whose picks differ, and the stage of the pick: what comes later differs there as a consequence.
+struct OtherPicks {
+  FindingClass cls;
+  std::optional<int> stage;
+  std::string pick;
+  std::vector<bool> rows;
+};
+
 void judge_picks(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& target,
-                 const Execution& against, std::map<std::string, std::vector<bool>>& free, Judgement& judgement) {
+                 const Execution& against, std::map<std::string, std::vector<bool>>& free,
+                 std::vector<OtherPicks>& other_picks, Judgement& judgement) {
   for (std::size_t rule = 0; rule < call.op->decide.size(); ++rule) {
     const Decision a = decision_of(call, rule, inputs, target), b = decision_of(call, rule, inputs, against);
     PickJudgement picks = compare_picks(call, a, b);
@@ -43,13 +44,32 @@ void judge_picks(const Call& call, std::span<const std::span<const std::byte>> i
       free[call.op->decide[rule].pick] = picks.free;
       if (!call.op->decide[rule].values.empty()) free[call.op->decide[rule].values] = picks.free;
     }
-    if (picks.evidence) judgement.evidence.push_back(std::move(*picks.evidence));
+    if (picks.evidence) {
+      other_picks.push_back(
+          {picks.evidence->cls, picks.evidence->stage, picks.evidence->tensor, std::move(picks.rows)});
+      judgement.evidence.push_back(std::move(*picks.evidence));
+    }
     if (picks.flip) judgement.flips.push_back(std::move(*picks.flip));
   }
 }
 
-bool is_pick(const Operator& op, const std::string& output) {
-  return std::any_of(op.decide.begin(), op.decide.end(), [&](const DecideRule& rule) { return rule.pick == output; });
+// The other pick that explains all of this output's differences, if there is one.
+const OtherPicks* explained_by(const std::vector<OtherPicks>& picks, const OutputRule& rule, const Tensor& tensor,
+                               const Execution& target, const Execution& against, std::size_t output,
+                               std::vector<bool> skip) {
+  for (const OtherPicks& pick : picks) {
+    if (pick.pick == tensor.name) return &pick;
+    if (!rule.stage || !pick.stage || *rule.stage <= *pick.stage || tensor.shape.empty()) continue;
+    const std::size_t n = static_cast<std::size_t>(element_count(tensor));
+    if (pick.rows.empty() || n % pick.rows.size() != 0) return &pick;  // no rows to tell apart: it comes after the pick
+    skip.resize(n, false);
+    const std::size_t columns = n / pick.rows.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (pick.rows[i / columns]) skip[i] = true;
+    }
+    if (!compare_output(rule, tensor, target.outputs[output], against.outputs[output], skip)) return &pick;
+  }
+  return nullptr;
 }
 
 std::uint64_t output_bits(const Tensor& tensor, const std::vector<std::byte>& bytes, std::int64_t i) {
@@ -119,7 +139,8 @@ void judge_outputs(const Call& call, std::span<const std::span<const std::byte>>
                    const Execution& against, const std::vector<bool>& compared, const Truth* truth,
                    Judgement& judgement) {
   std::map<std::string, std::vector<bool>> free;
-  judge_picks(call, inputs, target, against, free, judgement);
+  std::vector<OtherPicks> other_picks;
+  judge_picks(call, inputs, target, against, free, other_picks, judgement);
   for (Flip& flip : judgement.flips) explain_flip(call, target, against, compared, flip);
   static const std::vector<bool> kNothingFree;
   for (std::size_t o = 0; o < call.outputs.size(); ++o) {
@@ -131,11 +152,17 @@ void judge_outputs(const Call& call, std::span<const std::span<const std::byte>>
         compare_output(call.op->outputs[o], tensor, target.outputs[o], against.outputs[o], skip);
     if (!d) continue;
     if (d->cls == FindingClass::kNanBits && !call.op->outputs[o].nan_bits) continue;
-    std::optional<Side> accused;
-    if (truth != nullptr)
-      classify(*d, call, o, target.outputs[o], against.outputs[o], truth->outputs[o], skip, accused);
-    const bool explained = is_pick(*call.op, tensor.name) && !judgement.flips.empty();
-    if (!explained) judgement.evidence.push_back({d->cls, "bits", tensor.name, d->stage, accused, difference_text(*d)});
+    const OtherPicks* pick = explained_by(other_picks, call.op->outputs[o], tensor, target, against, o, skip);
+    if (pick != nullptr) {
+      d->cls = pick->cls;
+      d->follows_pick = true;
+      d->judged_by = pick->pick == tensor.name ? "by the ranks" : "a consequence of the other pick";
+    } else {
+      std::optional<Side> accused;
+      if (truth != nullptr)
+        classify(*d, call, o, target.outputs[o], against.outputs[o], truth->outputs[o], skip, accused);
+      judgement.evidence.push_back({d->cls, "bits", tensor.name, d->stage, accused, difference_text(*d)});
+    }
     judgement.differences.push_back(std::move(*d));
   }
 }
@@ -161,7 +188,8 @@ void rank_evidence(const Call& call, Judgement& judgement) {
 std::optional<int> stage_to_blame(const Judgement& judgement) {
   std::optional<int> lowest;
   for (const Difference& d : judgement.differences) {
-    if (!d.stage || d.cls == FindingClass::kNanBits) continue;
+    if (!d.stage || d.cls == FindingClass::kNanBits)
+      continue;  // a pick's own stage is blamed when nothing before it differs
     if (!lowest || *d.stage < *lowest) lowest = d.stage;
   }
   return lowest;

@@ -224,6 +224,7 @@ Finding PairCheck::finding_from(const Judgement& judgement) const {
     finding.paths[s] = comparison_.sides[s].path;
   }
   finding.output = first.tensor;
+  finding.relation = first.relation;
   finding.dtype = chosen_dtype(case_, call_, first.tensor);
   finding.cls = first.cls;
   finding.stage = first.cls >= FindingClass::kInvariant ? stage_to_blame(judgement) : std::nullopt;

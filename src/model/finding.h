@@ -63,6 +63,8 @@ struct Difference {
   std::array<std::uint64_t, 2> worst_bits{};
   std::uint64_t max_ulp = 0;
   std::uint64_t median_ulp = 0;
+  double largest = 0;         // largest absolute difference of two finite values; 0 for integers
+  bool follows_pick = false;  // lies only in rows with another pick, in a later stage: a consequence, not a cause
   FindingClass cls = FindingClass::kDamage;
   // Worst error over the output against the f64 truth, ULP of the output's dtype at the bound's scale.
   std::optional<std::array<double, 2>> error;
@@ -125,6 +127,7 @@ struct Evidence {
   std::optional<int> stage;     // of that tensor
   std::optional<Side> accused;  // absent: the two together
   std::string what;             // one sentence, complete in itself
+  std::string relation = {};    // part of the signature: which relation is broken, or which limit
 };
 
 struct Finding {

@@ -55,7 +55,9 @@ Json to_json(const Difference& d) {
                {"worst", d.worst},
                {"worst_bits", bits_json(d.worst_bits)},
                {"max_ulp", hex_bits(d.max_ulp)},
-               {"median_ulp", hex_bits(d.median_ulp)}};
+               {"median_ulp", hex_bits(d.median_ulp)},
+               {"largest_difference", d.largest},
+               {"follows_pick", d.follows_pick}};
   if (is_float(d.dtype)) {
     const auto values = [&](const std::array<std::uint64_t, 2>& bits) {
       return Json::array({float_value(d.dtype, bits[0]), float_value(d.dtype, bits[1])});
@@ -87,6 +89,8 @@ Difference difference_of(const Json& json) {
   d.worst_bits = bits_pair(json.at("worst_bits"));
   d.max_ulp = bits_of(json.at("max_ulp"));
   d.median_ulp = bits_of(json.at("median_ulp"));
+  d.largest = json.at("largest_difference");
+  d.follows_pick = json.at("follows_pick");
   if (const Json& error = json.at("error_ulp"); !error.is_null()) {
     d.error = {number_or_infinity(error.at(0)), number_or_infinity(error.at(1))};
   }
@@ -178,7 +182,8 @@ Json to_json(const Evidence& e) {
           {"tensor", e.tensor},
           {"stage", optional_json(e.stage)},
           {"accused", !e.accused ? Json(nullptr) : Json(*e.accused == Side::kTarget ? "target" : "against")},
-          {"what", e.what}};
+          {"what", e.what},
+          {"relation", e.relation}};
 }
 Evidence evidence_of(const Json& json) {
   Evidence e{class_of(json.at("class")),
@@ -186,7 +191,8 @@ Evidence evidence_of(const Json& json) {
              json.at("tensor"),
              optional_int(json.at("stage")),
              {},
-             json.at("what")};
+             json.at("what"),
+             json.at("relation")};
   if (!json.at("accused").is_null()) e.accused = json.at("accused") == "target" ? Side::kTarget : Side::kAgainst;
   return e;
 }

@@ -29,6 +29,8 @@ Finding full_finding() {
   d.first_bits = {0x3f800000, 0x3f800001};
   d.error = {{0.25, std::numeric_limits<double>::infinity()}};
   d.bound = 4;
+  d.largest = 0x1p-20;
+  d.follows_pick = true;
   f.differences = {d};
   f.byte_ranges = {{"y", "workspace", 3, 12, {{0, 2}}}};
   Flip flip;

@@ -1,6 +1,7 @@
 #include "oracle/bits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace fusediff {
@@ -40,6 +41,9 @@ std::optional<Difference> compare_output(const OutputRule& rule, const Tensor& t
     if (kind == ElementDifference::kNanBits && worst > kind) continue;
     worst = std::max(worst, kind);
     const std::uint64_t distance = ulp_distance(tensor.dtype, a, b);
+    if (is_float(tensor.dtype) && is_finite(tensor.dtype, a) && is_finite(tensor.dtype, b)) {
+      d.largest = std::max(d.largest, std::abs(float_value(tensor.dtype, a) - float_value(tensor.dtype, b)));
+    }
     if (distances.empty()) {
       d.first = static_cast<std::int64_t>(i);
       d.first_bits = {a, b};

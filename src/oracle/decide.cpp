@@ -287,6 +287,7 @@ PickJudgement compare_picks(const Call& call, const Decision& target, const Deci
   const bool judged = can_judge(target) && can_judge(against);
   std::vector<std::int64_t> keys;
   std::int64_t flips = 0, wrongs = 0;
+  judgement.rows.assign(static_cast<std::size_t>(rows), false);
   std::optional<Flip> first_flip, first_wrong;
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t slot = 0;
@@ -311,6 +312,7 @@ PickJudgement compare_picks(const Call& call, const Decision& target, const Deci
         continue;
       }
     }
+    judgement.rows[static_cast<std::size_t>(row)] = true;
     std::optional<Flip>& first = follows ? first_flip : first_wrong;
     ++(follows ? flips : wrongs);
     if (!first) first = flip_at(target, against, row, slot);

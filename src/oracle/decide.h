@@ -37,6 +37,7 @@ struct PickJudgement {
   std::optional<Flip> flip;
   // [elements of pick] true where the difference is free choice among equals (tie: any).
   std::vector<bool> free;
+  std::vector<bool> rows;  // [rows] true where the picks differ and are not free
 };
 
 // REQUIRES: the same rule of the same call on both sides.

@@ -56,6 +56,16 @@ bool follows(const FillRuns& runs, const std::vector<const Execution*>& other, s
          steady(runs.same, output, i) && steady(other, output, i);
 }
 
+// Whether any run with another fill gave other bytes: whole buffers first, most have nothing to mark.
+bool any_follows(const FillRuns& runs, std::size_t output) {
+  for (const std::vector<const Execution*>* others : {&runs.other_output, &runs.other_workspace, &runs.other_guard}) {
+    for (const Execution* run : *others) {
+      if (run->outputs[output] != runs.same[0]->outputs[output]) return true;
+    }
+  }
+  return false;
+}
+
 ByteRanges ranges_of(const Marks& marks, const std::string& output, const std::string& follows) {
   ByteRanges found{output, follows, marks.count, static_cast<std::int64_t>(marks.bytes.size()), {}};
   for (std::size_t i = 0; i < marks.bytes.size() && found.ranges.size() < kMaxRanges; ++i) {
@@ -98,7 +108,7 @@ FillJudgement judge_fills(const Call& call, const FillRuns& runs, Side side) {
   for (std::size_t o = 0; o < call.outputs.size(); ++o) {
     const Tensor& tensor = call.outputs[o];
     const std::size_t size = runs.same[0]->outputs[o].size();
-    if (!tensor.present || tensor.on >= 0 || size == 0) continue;
+    if (!tensor.present || tensor.on >= 0 || size == 0 || !any_follows(runs, o)) continue;
     Marks unwritten{std::vector<bool>(size), 0}, output = unwritten, workspace = unwritten, guard = unwritten;
     for (std::size_t i = 0; i < size; ++i) {
       if (!runs.other_output.empty() && keeps_fill(runs.same, o, i) && keeps_fill(runs.other_output, o, i)) {

@@ -1,5 +1,6 @@
 #include "oracle/status.h"
 
+#include <cctype>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -48,6 +49,29 @@ Evidence guard_page(const Execution& execution) {
   return {read ? FindingClass::kOverread : FindingClass::kOverrun, "guard", hit.tensor, {}, {}, what + " (guard page)"};
 }
 
+// The words of a message without its numbers: two limits that a target refuses by different words are two findings.
+std::string words_of(const std::string& message) {
+  constexpr std::size_t kMaxWords = 8;
+  std::string words, word;
+  std::size_t count = 0;
+  for (const char c : message + " ") {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+    } else if (!word.empty() && count < kMaxWords) {
+      words += (words.empty() ? "" : "_") + word;
+      ++count;
+      word.clear();
+    }
+  }
+  return words;
+}
+
+Evidence limit(std::string what, const std::string& message) {
+  Evidence evidence{FindingClass::kUndeclaredLimit, "status", "", {}, {}, with_message(std::move(what), message)};
+  evidence.relation = words_of(message);
+  return evidence;
+}
+
 Evidence ended(FindingClass cls, std::string what) { return {cls, "status", "", {}, {}, std::move(what)}; }
 
 std::optional<Evidence> judge(const Execution& e, bool outside) {
@@ -60,14 +84,14 @@ std::optional<Evidence> judge(const Execution& e, bool outside) {
       return ended(FindingClass::kAcceptedIllegal, "accepts a call that the schema's where forbids");
     case Ending::kRejected:
       if (outside) return std::nullopt;
-      return ended(FindingClass::kUndeclaredLimit, with_message("rejects a call that the schema allows", e.message));
+      return limit("rejects a call that the schema allows", e.message);
     case Ending::kFailed:
       if (outside) {
         return ended(
             FindingClass::kAcceptedIllegal,
             with_message("returns FAILED, not REJECTED, for a call that the schema's where forbids", e.message));
       }
-      return ended(FindingClass::kUndeclaredLimit, with_message("fails on a call that the schema allows", e.message));
+      return limit("fails on a call that the schema allows", e.message);
     case Ending::kBadStatus:
       return ended(FindingClass::kCrash,
                    where + " returned " + std::to_string(e.status) + ", which is no fusediff_status");

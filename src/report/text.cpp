@@ -140,6 +140,7 @@ std::string difference_line(const Difference& d, const Finding& f) {
   };
   text += element("first at", d.first, d.first_bits);
   if (d.worst != d.first) text += element("worst at", d.worst, d.worst_bits);
+  if (is_float(d.dtype) && d.largest > 0) text += "    largest difference " + scientific(d.largest).substr(1) + "\n";
   if (d.error) {
     text += "    error against the f64 truth: " + names[0] + " " + short_decimal((*d.error)[0]) + " ULP, " + names[1] +
             " " + short_decimal((*d.error)[1]) + " ULP\n";
@@ -191,7 +192,10 @@ std::string describe_finding(const Finding& f, const Case& c) {
   if (f.stage) text += "  blame: " + stage_text(f) + "\n";
   for (const ByteRanges& ranges : f.byte_ranges) text += byte_line(ranges);
   for (const Flip& flip : f.flips) text += flip_text(flip, f);
-  for (const Difference& d : f.differences) text += difference_line(d, f);
+  for (const Difference& d : f.differences) {
+    const auto is_of = [&](const ByteRanges& ranges) { return ranges.output == d.output; };
+    if (std::none_of(f.byte_ranges.begin(), f.byte_ranges.end(), is_of)) text += difference_line(d, f);
+  }
   for (const std::string& sentence : f.influence) text += "  influence: " + sentence + "\n";
   for (std::size_t i = 0; i < f.evidence.size(); ++i) {
     const Evidence& evidence = f.evidence[i];
