@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "campaign/ask.h"
 #include "campaign/death.h"
 #include "campaign/environment.h"
 #include "campaign/found.h"

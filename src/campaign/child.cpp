@@ -57,11 +57,11 @@ void Child::end() {
   socket_ = -1;
 }
 
-Result<Outcome> Child::request(std::string_view line, double seconds) {
+Result<Outcome> Child::request(std::string_view line, double seconds, const Aside& aside) {
   if (process_ == 0) {
     if (Status started = start(); !started.ok()) return started.error();
   }
-  Outcome outcome = converse(std::string(line) + "\n", seconds);
+  Outcome outcome = converse(std::string(line) + "\n", seconds, aside);
   if (outcome.kind == Outcome::Kind::kDied) process_ = 0;  // reaped already
   if (outcome.kind != Outcome::Kind::kReply) end();
   return outcome;
@@ -77,7 +77,7 @@ Outcome Child::closed(double seconds_left) {
   return {Outcome::Kind::kGarbled, "it closed the descriptor of the answers", {}};
 }
 
-Outcome Child::converse(std::string_view line, double seconds) {
+Outcome Child::converse(std::string_view line, double seconds, const Aside& aside) {
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
   std::string reply;
   char block[1 << 16];
@@ -103,7 +103,12 @@ Outcome Child::converse(std::string_view line, double seconds) {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got <= 0) return closed(left);
     reply.append(block, static_cast<std::size_t>(got));
-    if (reply.back() != '\n' && reply.size() <= kMaxReply) continue;
+    std::size_t end = aside ? reply.find('\n') : std::string::npos;
+    while (end != std::string::npos && aside(std::string_view(reply).substr(0, end))) {
+      reply.erase(0, end + 1);
+      end = reply.find('\n');
+    }
+    if (reply.empty() || (reply.back() != '\n' && reply.size() <= kMaxReply)) continue;
     reply.pop_back();
     if (is_object(reply)) return {Outcome::Kind::kReply, std::move(reply), {}};
     return {Outcome::Kind::kGarbled, reply.substr(0, kShownOfGarbage), {}};

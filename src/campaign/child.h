@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,16 +38,19 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  // Takes a line that comes ahead of the answer; false: it is the answer.
+  using Aside = std::function<bool(std::string_view line)>;
+
   // Starts the process if none is there, sends the line, waits at most `seconds` for the answer. Blocks. An error is
   // that the process could not be started.
-  Result<Outcome> request(std::string_view line, double seconds);
+  Result<Outcome> request(std::string_view line, double seconds, const Aside& aside = {});
 
   // Ends the process; the next request gets a fresh one.
   void end();
 
  private:
   Status start();
-  Outcome converse(std::string_view line, double seconds);
+  Outcome converse(std::string_view line, double seconds, const Aside& aside);
   Outcome closed(double seconds_left);
 
   ChildOptions options_;

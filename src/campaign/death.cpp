@@ -2,7 +2,9 @@
 
 #include <csignal>
 #include <set>
+#include <tuple>
 
+#include "campaign/ask.h"
 #include "model/case_json.h"
 
 namespace fusediff {
@@ -36,8 +38,6 @@ std::pair<FindingClass, std::string> meaning(const Outcome& outcome, double seco
 }
 
 }  // namespace
-
-double answer_seconds(double seconds) { return 6 * seconds + 10; }
 
 Finding finding_of_death(const Case& c, const OpenAnswer& sides, const Outcome& outcome, double seconds) {
   Finding finding;

@@ -24,8 +24,4 @@ struct Seen {
 };
 Result<Seen> check_in_child(Child& child, const Case& c, const OpenAnswer& sides, double seconds);
 
-// How long a child may take to answer a check, when one run may take `seconds`: two sides, each perhaps run again at
-// the cap, the reruns that explain, and a start.
-double answer_seconds(double seconds);
-
 }  // namespace fusediff

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "model/case_json.h"
 #include "model/finding_json.h"
+#include "model/inline_bits.h"
 
 namespace fusediff {
 namespace {
@@ -41,7 +42,7 @@ fs::path findings_list(const fs::path& out) { return out / "findings.jsonl"; }
 Status write_found(const fs::path& out, std::string_view writer, const Found& found) {
   const Json json = {{"fusediff_found", kFoundVersion},
                      {"signature", signature_of(found.finding)},
-                     {"case", write_case(found.c)},
+                     {"case", write_case(with_bits_inline(found.c))},
                      {"finding", write_finding(found.finding)}};
   const std::string name = slug_of(found.finding) + "." + std::string(writer) + ".json";
   return write_file(found_folder(out) / name, json.dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -5,6 +5,7 @@
 
 #include "model/case_json.h"
 #include "model/finding_json.h"
+#include "model/inline_bits.h"
 
 namespace fusediff {
 namespace {
@@ -39,7 +40,8 @@ std::string write_request(const Request& request) {
                   {"folder", request.folder.string()},
                   {"seconds", request.seconds},
                   {"tries", request.tries},
-                  {"needed", request.needed}});
+                  {"needed", request.needed},
+                  {"progress", request.progress}});
 }
 
 Result<Request> parse_request(std::string_view line) {
@@ -60,9 +62,25 @@ Result<Request> parse_request(std::string_view line) {
     request.seconds = json.at("seconds");
     request.tries = json.at("tries");
     request.needed = json.at("needed");
+    request.progress = json.value("progress", false);
     return request;
   } catch (const std::exception& thrown) {
     return our_error(std::string("a request was not understood: ") + thrown.what());
+  }
+}
+
+std::string write_progress(const Progress& progress) {
+  return text_of({{"progress", {{"step", progress.step}, {"checks", progress.checks}}}});
+}
+
+std::optional<Progress> parse_progress(std::string_view line) {
+  try {
+    const Json json = Json::parse(line);
+    const auto progress = json.find("progress");
+    if (progress == json.end()) return std::nullopt;
+    return Progress{progress->at("step"), progress->at("checks")};
+  } catch (const std::exception&) {
+    return std::nullopt;
   }
 }
 
@@ -86,7 +104,7 @@ Result<CheckAnswer> parse_check_answer(std::string_view line) {
 }
 
 std::string write_answer(const MinimizeAnswer& answer) {
-  return text_of({{"case", write_case(answer.smallest)},
+  return text_of({{"case", write_case(with_bits_inline(answer.smallest))},
                   {"finding", write_finding(answer.finding)},
                   {"checks", answer.checks},
                   {"finished", answer.finished},

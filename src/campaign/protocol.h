@@ -25,6 +25,7 @@ struct Request {
   double seconds = 30;           // of kMinimize, and its tries and needed
   int tries = 1;
   int needed = 1;
+  bool progress = false;  // kMinimize: Progress lines come before the answer
 };
 std::string write_request(const Request& request);
 Result<Request> parse_request(std::string_view line);
@@ -65,6 +66,15 @@ struct OpenAnswer {
   std::vector<std::string> ops;       // that are compared
   std::vector<std::string> left_out;  // that the against side does not offer
 };
+
+// What is under way, sent ahead of an answer.
+struct Progress {
+  std::string step;
+  int checks = 0;
+};
+std::string write_progress(const Progress& progress);
+// Nothing: the line is an answer, or no line of ours.
+std::optional<Progress> parse_progress(std::string_view line);
 
 std::string write_answer(const Error& error);
 std::string write_answer(const CheckAnswer& answer);

@@ -57,8 +57,13 @@ std::string check_case(Engine& engine, const Case& c) {
       CheckAnswer{std::move(result->verdict), result->runs, result->target_nanoseconds, engine.tainted()});
 }
 
-std::string minimize_case(Engine& engine, const Case& c, const Request& request) {
+std::string minimize_case(Engine& engine, const Case& c, const Request& request, int out) {
   MinimizeOptions options;
+  if (request.progress) {
+    options.progress = [out](const std::string& step, int checks) {
+      (void)write_line(out, write_progress({step, checks}));  // whoever is gone is met when the answer is written
+    };
+  }
   options.seconds = request.seconds;
   options.tries = request.tries;
   options.needed = request.needed;
@@ -119,7 +124,8 @@ std::string describe_setup(const OpenedSetup& opened) {
 // Both sides and their engine, made when first asked for.
 class Desk {
  public:
-  explicit Desk(const Setup& setup) : setup_(setup) {}
+  // out: takes what is said ahead of an answer.
+  Desk(const Setup& setup, int out) : setup_(setup), out_(out) {}
 
   std::string answer_to(std::string_view line) {
     const Result<Request> request = parse_request(line);
@@ -129,7 +135,7 @@ class Desk {
     if (request->kind == Request::Kind::kOpen) return describe_setup(*opened_);
     const Result<Case> c = parse_case(request->case_text, request->folder);
     if (!c.ok()) return write_answer(c.error());
-    if (request->kind == Request::Kind::kMinimize) return minimize_case(*engine_, *c, *request);
+    if (request->kind == Request::Kind::kMinimize) return minimize_case(*engine_, *c, *request, out_);
     return check_case(*engine_, *c);
   }
 
@@ -144,6 +150,7 @@ class Desk {
   }
 
   const Setup& setup_;
+  int out_;
   std::optional<OpenedSetup> opened_;
   std::optional<Engine> engine_;
 };
@@ -152,7 +159,7 @@ class Desk {
 
 Status serve(const Setup& setup, int in, int out) {
   LineReader lines(in);
-  Desk desk(setup);
+  Desk desk(setup, out);
   while (const std::optional<std::string> line = lines.next()) {
     if (!write_line(out, desk.answer_to(*line))) {
       return our_error(std::string("cannot answer a request: ") + std::strerror(errno));

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "base/files.h"
-#include "campaign/death.h"
+#include "campaign/ask.h"
 #include "campaign/found.h"
 #include "campaign/worker_process.h"
 #include "model/case_json.h"
@@ -129,15 +129,7 @@ class Campaign {
   // Asks a child, so that a target that cannot be opened is one line, whatever it does to its process.
   Status open_sides() {
     Child child(options_.child);
-    Request request;
-    request.kind = Request::Kind::kOpen;
-    const Result<Outcome> outcome = child.request(write_request(request), answer_seconds(options_.setup.seconds));
-    if (!outcome.ok()) return outcome.error();
-    if (outcome->kind == Outcome::Kind::kDied) {
-      return user_error("--target: opening the targets ended the process: " + describe(outcome->ended));
-    }
-    if (outcome->kind != Outcome::Kind::kReply) return user_error("--target: opening the targets did not come back");
-    Result<OpenAnswer> sides = parse_open_answer(outcome->reply);
+    Result<OpenAnswer> sides = open_in_child(child, options_.setup.seconds);
     if (!sides.ok()) return sides.error();
     result_.sides = *std::move(sides);
     return {};

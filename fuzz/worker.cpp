@@ -1,0 +1,214 @@
+#include "worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <new>
+#include <utility>
+
+#include "campaign/found.h"
+#include "campaign/protocol.h"
+#include "feedback.h"
+#include "model/call.h"
+#include "model/case_json.h"
+#include "near_ties.h"
+#include "report/text.h"
+
+namespace fusediff {
+namespace {
+
+constexpr int kTaintedExit = 77;              // libFuzzer's own for a crash
+constexpr std::uint64_t kNewCaseOnceIn = 16;  // mutations: however good the corpus, something else is tried
+constexpr int kMostOps = 8;                   // tries to make a case from nothing
+constexpr std::uint64_t kLeastBudget = 1 << 14;
+
+std::uint64_t bytes_of(const std::vector<Tensor>& tensors) {
+  std::uint64_t bytes = 0;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.present) continue;
+    std::uint64_t elements = 1;
+    for (const std::int64_t size : tensor.shape) elements *= static_cast<std::uint64_t>(size);
+    bytes += elements * size_of(tensor.dtype);
+  }
+  return bytes;
+}
+
+// Bytes of all tensors of a case; nothing where it is not legal.
+std::optional<std::uint64_t> tensor_bytes(const Case& c, const Operator& op, const Setup& setup) {
+  const Result<Call> call = bind(c, op, setup.memory, setup.outside);
+  if (!call.ok()) return std::nullopt;
+  return bytes_of(call->inputs) + bytes_of(call->outputs) + bytes_of(call->givens);
+}
+
+// How many bytes of tensors a new case may have: small ones are many in the time of a large one, and show nearly
+// everything; every power of two up to the cap is as likely as any other.
+std::uint64_t draw_budget(Rng& rng, std::uint64_t cap) {
+  const std::uint64_t steps = cap <= kLeastBudget ? 1 : static_cast<std::uint64_t>(std::bit_width(cap / kLeastBudget));
+  return std::min(cap, kLeastBudget << rng.below(steps));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::make(WorkerOptions options, WorkerState state) {
+  Result<OpenedSetup> opened = open_setup(options.setup);
+  if (!opened.ok()) {
+    state.leave(Leaving::kSetup, opened.error().what);
+    return opened.error();
+  }
+  return std::unique_ptr<Worker>(new Worker(std::move(options), std::move(state), *std::move(opened)));
+}
+
+Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
+    : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)) {
+  if (options_.out.empty()) return;
+  killers_ = killers(options_.out);
+  listed_ = known_signatures(options_.out, false);
+}
+
+Engine& Worker::engine() {
+  if (engine_) return *engine_;
+  CheckOptions options = check_options(options_.setup);
+  options.is_known = [this](const std::string& signature) {
+    return listed_.contains(signature) || stored_.contains(signature);
+  };
+  engine_ = std::make_unique<Engine>(opened_.comparison, std::move(options));
+  probe_ = make_probe(
+      *engine_, [this](const Case& c) { state_.begin(write_case(c)); },
+      [this] {
+        // A probe has no verdict. The supervisor gets one: it checks what was under way when a worker ended.
+        if (engine_->tainted()) leave(Leaving::kNotSaid, "", kTaintedExit);
+        state_.end();
+      });
+  return *engine_;
+}
+
+void Worker::leave(Leaving why, std::string_view message, int exit_code) {
+  state_.leave(why, message);
+  std::_Exit(exit_code);
+}
+
+std::size_t Worker::position_of(std::string_view op) const {
+  const auto at =
+      std::find_if(opened_.ops.begin(), opened_.ops.end(), [&](const Operator* o) { return o->name == op; });
+  return static_cast<std::size_t>(at - opened_.ops.begin());
+}
+
+void Worker::check(std::string_view bytes) {
+  if (state_.stop_wanted()) leave(Leaving::kDone, "", 0);
+  const CaseCache::Entry& entry = cache_.find(bytes);
+  if (!entry.c) {
+    report_nothing();
+    if (bytes.size() > 1) state_.count("not_checked/not a case");
+    return;
+  }
+  const Case& c = *entry.c;
+  const std::size_t op = position_of(c.op);
+  if (op == opened_.ops.size()) return state_.count("not_checked/another operator");
+  if (!killers_.empty() && killers_.contains(entry.hash.hex()))
+    return state_.count("not_checked/ended a worker before");
+
+  state_.begin(bytes);
+  try {
+    Result<CheckResult> result = engine().check(c);
+    if (!result.ok()) {
+      state_.end();
+      return state_.count("not_checked/not legal here");
+    }
+    state_.count_check(result->target_nanoseconds);
+    count(c, result->verdict);
+    report_features(op, c, *result);
+    if (result->verdict.finding) keep(c, *result->verdict.finding, bytes.size());
+    if (engine().tainted()) leave(Leaving::kTainted, "", kTaintedExit);
+  } catch (const std::bad_alloc&) {
+    leave(Leaving::kMemory, "", kMemoryExit);
+  }
+  state_.end();
+}
+
+void Worker::count(const Case& c, const Verdict& verdict) {
+  const std::string kind(name_of(verdict.kind));
+  state_.count("check/" + c.op + "/" + kind);
+  if (verdict.finding) {
+    const std::string cls(name_of(verdict.finding->cls));
+    state_.count("class/" + cls);
+    state_.count("signature/" + cls + "/" + slug_of(*verdict.finding));
+  } else if (verdict.kind != Verdict::Kind::kPass) {
+    state_.count(kind + "/" + c.op + ": " + verdict.reason);
+  }
+}
+
+// A finding goes to disk before anything else happens; one that is there already only when this case is smaller.
+void Worker::keep(const Case& c, const Finding& finding, std::size_t json_bytes) {
+  if (options_.out.empty()) {
+    std::cerr << describe({Verdict::Kind::kFinding, "", finding}, c) << std::flush;
+    std::abort();
+  }
+  const std::string signature = signature_of(finding);
+  if (listed_.contains(signature)) return;
+  const std::pair<std::uint64_t, std::size_t> cost = {tensor_bytes(c, *engine().find(c.op), options_.setup).value_or(0),
+                                                      json_bytes};
+  const auto stored = stored_.find(signature);
+  if (stored != stored_.end()) {
+    // An eighth smaller at least: so the number of writes is bounded by the logarithm of the first size.
+    const auto [tensors, json] = stored->second;
+    const bool smaller = cost.first < tensors - tensors / 8 || (cost.first == tensors && cost.second < json - json / 8);
+    if (!smaller) return;
+  }
+  const Status written = write_found(options_.out, options_.name, {c, finding});
+  if (!written.ok()) leave(Leaving::kDiskFull, written.error().what, 2);
+  stored_[signature] = cost;
+}
+
+std::optional<Case> Worker::new_case(Rng& rng) {
+  for (int i = 0; i < kMostOps; ++i) {
+    MutateContext context{*rng.pick(opened_.ops), rng, draw_budget(rng, options_.setup.memory), probe_};
+    if (std::optional<Case> c = random_case(context)) return c;
+  }
+  return std::nullopt;
+}
+
+bool Worker::change(Case& c, Rng& rng) {
+  const Operator* op = engine().find(c.op);
+  const std::optional<std::uint64_t> bytes = tensor_bytes(c, *op, options_.setup);
+  const std::uint64_t budget = std::max(draw_budget(rng, options_.setup.memory), bytes.value_or(0));
+  MutateContext context{*op, rng, budget, probe_};
+  return fusediff::mutate(c, context);
+}
+
+std::size_t Worker::write(const Case& c, char* data, std::size_t capacity) {
+  const std::string text = write_case(c);
+  if (text.size() > capacity) return 0;
+  std::memcpy(data, text.data(), text.size());
+  cache_.put(text, c);
+  return text.size();
+}
+
+std::size_t Worker::mutate(char* data, std::size_t bytes, std::size_t capacity, unsigned seed) {
+  Rng rng(seed);
+  engine();
+  const CaseCache::Entry& entry = cache_.find({data, bytes});
+  std::optional<Case> c = entry.c;
+  if (c && position_of(c->op) == opened_.ops.size()) c.reset();
+  if (!c || rng.one_in(kNewCaseOnceIn) || !change(*c, rng)) c = new_case(rng);
+  if (!c) return bytes;
+  const std::size_t written = write(*c, data, capacity);
+  return written == 0 ? bytes : written;
+}
+
+std::size_t Worker::cross(std::string_view a, std::string_view b, char* out, std::size_t capacity, unsigned seed) {
+  Rng rng(seed);
+  engine();
+  std::optional<Case> first = cache_.find(a).c;
+  const std::optional<Case> second = cache_.find(b).c;
+  if (!first || position_of(first->op) == opened_.ops.size()) return 0;
+  if (!second || position_of(second->op) == opened_.ops.size()) return 0;
+  MutateContext context{*engine().find(first->op), rng, options_.setup.memory, probe_};
+  if (!crossover(*first, *second, context)) return 0;
+  return write(*first, out, capacity);
+}
+
+}  // namespace fusediff

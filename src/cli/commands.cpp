@@ -1,0 +1,22 @@
+#include "cli/command.h"
+
+#include <iostream>
+
+namespace fusediff {
+
+std::span<const Command> commands() {
+  static constexpr Command kCommands[] = {
+      {"list", "the targets that are there, their operators and paths", run_list},
+      {"check", "run cases and say what is wrong with them", run_check},
+      {"fuzz", "look for cases that go wrong", run_fuzz},
+      {"serve", "", run_serve},
+  };
+  return kCommands;
+}
+
+int fail(const Error& error) {
+  std::cerr << "fusediff: " << error.what << std::endl;
+  return error.blame == Blame::kUser ? kExitUser : kExitOurs;
+}
+
+}  // namespace fusediff

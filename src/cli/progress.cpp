@@ -1,0 +1,145 @@
+#include "cli/progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "report/text.h"
+
+namespace fusediff {
+namespace {
+
+constexpr std::size_t kReasonsShown = 5;
+constexpr std::size_t kReasonWidth = 90;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(seconds);
+  char text[32];
+  if (whole >= 3600) {
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  }
+  return text;
+}
+
+std::string rounded(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::uint64_t total(const std::map<std::string, std::uint64_t>& counts) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
+// "check" counts hold OP/VERDICT: by verdict over all operators, or by operator over all verdicts.
+std::map<std::string, std::uint64_t> checks_by(const Counts& counts, bool verdict) {
+  std::map<std::string, std::uint64_t> by;
+  for (const auto& [key, count] : counts.of_kind("check")) {
+    const std::size_t slash = key.rfind('/');
+    if (slash == std::string::npos) continue;
+    by[verdict ? key.substr(slash + 1) : key.substr(0, slash)] += count;
+  }
+  return by;
+}
+
+std::uint64_t of_verdict(const Counts& counts, const char* verdict) {
+  const auto by = checks_by(counts, true);
+  const auto at = by.find(verdict);
+  return at == by.end() ? 0 : at->second;
+}
+
+std::string classes_text(const FuzzStatus& status) {
+  int findings = 0;
+  std::string names;
+  for (const auto& [cls, count] : status.classes) {
+    findings += count;
+    names += (names.empty() ? "" : ", ") + cls + " " + std::to_string(count);
+  }
+  return std::to_string(findings) + (names.empty() ? "" : " (" + names + ")");
+}
+
+// "  skipped 12\n    9  reason\n": the most frequent first.
+void append_reasons(std::ostringstream& out, const char* title, const std::map<std::string, std::uint64_t>& reasons) {
+  if (reasons.empty()) return;
+  std::vector<std::pair<std::uint64_t, std::string>> sorted;
+  for (const auto& [reason, count] : reasons) sorted.emplace_back(count, reason);
+  std::sort(sorted.rbegin(), sorted.rend());
+  out << title << " " << total(reasons) << "\n";
+  for (std::size_t i = 0; i < std::min(kReasonsShown, sorted.size()); ++i) {
+    std::string reason = sorted[i].second;
+    if (reason.size() > kReasonWidth) reason = reason.substr(0, kReasonWidth - 3) + "...";
+    out << "  " << std::string(10 - std::min<std::size_t>(10, std::to_string(sorted[i].first).size()), ' ')
+        << sorted[i].first << "  " << reason << "\n";
+  }
+  if (sorted.size() > kReasonsShown) out << "             and " << sorted.size() - kReasonsShown << " more kinds\n";
+}
+
+double target_share(const FuzzStatus& status) {
+  const double spent = status.seconds * std::max(status.jobs, 1);
+  return spent > 0 ? static_cast<double>(status.counts.target_nanoseconds) * 1e-9 / spent : 0;
+}
+
+}  // namespace
+
+std::string progress_line(const FuzzStatus& status, double checks_per_second) {
+  std::string line = clock_text(status.seconds) + "  " + std::to_string(status.counts.checks) + " checks (" +
+                     rounded(checks_per_second, 0) + "/s)  corpus " + std::to_string(status.corpus) + "  findings " +
+                     classes_text(status) + "  skips " + std::to_string(of_verdict(status.counts, "skip")) +
+                     "  vacuous " + std::to_string(of_verdict(status.counts, "vacuous"));
+  if (status.restarts > 0) line += "  restarts " + std::to_string(status.restarts);
+  if (status.pending > 0) line += "  minimising " + std::to_string(status.pending);
+  return line;
+}
+
+std::string summary_text(const FuzzResult& result, const std::filesystem::path& out) {
+  const FuzzStatus& status = result.status;
+  const Counts& counts = status.counts;
+  std::ostringstream text;
+  text << result.sides.targets[0] << ":" << result.sides.paths[0] << " against " << result.sides.targets[1] << ":"
+       << result.sides.paths[1] << ", " << status.jobs << (status.jobs == 1 ? " worker" : " workers") << ", "
+       << counts.checks << " checks in " << rounded(status.seconds, 1) << " s ("
+       << rounded(status.seconds > 0 ? static_cast<double>(counts.checks) / status.seconds : 0, 0) << "/s, "
+       << rounded(100 * target_share(status), 0) << "% of it inside the paths)\n";
+  for (const auto& [verdict, count] : checks_by(counts, true)) text << "  " << verdict << " " << count;
+  text << "\n";
+  for (const auto& [op, count] : checks_by(counts, false)) text << "  " << op << " " << count;
+  text << "\n";
+  append_reasons(text, "skipped", counts.of_kind("skip"));
+  append_reasons(text, "vacuous", counts.of_kind("vacuous"));
+  append_reasons(text, "not judged", counts.of_kind("harness_error"));
+  append_reasons(text, "not checked", counts.of_kind("not_checked"));
+  if (status.restarts > 0) text << "workers restarted " << status.restarts << "\n";
+  text << "findings " << classes_text(status) << "\n";
+  for (const News& news : result.news) {
+    text << "  " << headline(news.finding) << "\n    " << news.bundle.string() << "  (replayed " << news.replay.same
+         << " of " << news.replay.runs << ")\n";
+  }
+  if (status.pending > 0 || result.interrupted) {
+    text << "not bundled yet: what is in " << (out / "found").string() << "; the next fuzz --out " << out.string()
+         << " goes on with it\n";
+  }
+  return text.str();
+}
+
+std::string summary_json(const FuzzResult& result, const std::filesystem::path& out) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(status_json(result.status), nullptr, false);
+  json["out"] = out.string();
+  json["interrupted"] = result.interrupted;
+  json["bundles"] = nlohmann::ordered_json::array();
+  for (const News& news : result.news) {
+    json["bundles"].push_back({{"path", news.bundle.string()},
+                               {"signature", signature_of(news.finding)},
+                               {"class", name_of(news.finding.cls)},
+                               {"headline", headline(news.finding)},
+                               {"replay", {{"runs", news.replay.runs}, {"same", news.replay.same}}}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fusediff
