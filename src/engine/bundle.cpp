@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "model/case_json.h"
 #include "model/finding_json.h"
+#include "model/inline_bits.h"
 
 namespace fusediff {
 namespace {
@@ -35,8 +36,8 @@ Result<std::string> finding_text(const Bundle& bundle) {
 }
 
 Status write_files(const fs::path& folder, const Bundle& bundle, const std::string& finding) {
-  const std::pair<const char*, std::string> files[] = {{"case.json", write_case(bundle.smallest, 2) + "\n"},
-                                                       {"original.json", write_case(bundle.original, 2) + "\n"},
+  const std::pair<const char*, std::string> files[] = {{"case.json", write_case(with_bits_inline(bundle.smallest), 2) + "\n"},
+                                                       {"original.json", write_case(with_bits_inline(bundle.original), 2) + "\n"},
                                                        {"finding.json", finding},
                                                        {"environment.json", bundle.environment}};
   for (const auto& [name, text] : files) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/rng.h"
+#include "model/inline_bits.h"
 #include "model/safetensors.h"
 #include "model/sample_test.h"
 
@@ -363,6 +364,10 @@ TEST_F(CaseWithFile, ReadsBitsBesideTheCase) {
   EXPECT_EQ(fill.bits->size(), 4u);
   EXPECT_EQ(fill.bits_dtype, DType::kF16);
   EXPECT_EQ(*parse_case(write_case(*c), folder_), *c);
+
+  const Result<Case> alone = parse_case(write_case(with_bits_inline(*c)));
+  ASSERT_TRUE(alone.ok()) << alone.error().what;
+  EXPECT_EQ(*alone->inputs.at("x").patches[0].fill.bits, *fill.bits);
   EXPECT_NE(error_of(with("in.safetensors#w"), folder_).find("is not a tensor in it"), std::string::npos);
   EXPECT_NE(error_of(with("out.safetensors#x"), folder_).find("there is no such file"), std::string::npos);
 }

@@ -1,0 +1,21 @@
+#include "model/inline_bits.h"
+
+namespace fusediff {
+namespace {
+
+void forget_file(Fill& fill) {
+  fill.bits_file.clear();
+  fill.bits_dtype.reset();
+}
+
+}  // namespace
+
+Case with_bits_inline(Case c) {
+  for (auto& [name, input] : c.inputs) {
+    forget_file(input.fill);
+    for (Patch& patch : input.patches) forget_file(patch.fill);
+  }
+  return c;
+}
+
+}  // namespace fusediff
