@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
+#include <csignal>
 #include <cstring>
 #include <set>
+#include <stdexcept>
 
 #include "run/fake_target.h"
 
@@ -322,6 +325,27 @@ TEST(Runner, APinnedRunHasOneCpu) {
   bench.request.pinned = false;
   bench.run();
   EXPECT_EQ(cpus, all);
+}
+
+TEST(Runner, TheRoundingOfATargetStaysItsOwn) {
+  Bench bench;
+  bench.add_output(tensor("y", {2}));
+  for (const bool leaves : {true, false}) {
+    behaviour.run = [&](const fusediff_call&) -> fusediff_status {
+      std::fesetround(FE_TOWARDZERO);
+      if (!leaves) throw std::runtime_error("left");
+      return FUSEDIFF_OK;
+    };
+    bench.run();
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+  }
+  behaviour.run = [](const fusediff_call&) {
+    std::fesetround(FE_UPWARD);
+    raise(SIGILL);
+    return FUSEDIFF_OK;
+  };
+  EXPECT_EQ(bench.run().ending, Ending::kSignal);
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 TEST(Runner, WrongInputBytesAreAnErrorOfTheCaller) {

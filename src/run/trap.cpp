@@ -10,6 +10,7 @@
 #include <new>
 
 #include "run/alternate_stack.h"
+#include "target/float_state.h"
 
 namespace fusediff {
 namespace {
@@ -253,6 +254,7 @@ void Trap::invoke(void (*function)(void*), void* argument) {
 }
 
 Left Trap::call(void (*function)(void*), void* argument) {
+  const FloatState before;
   left_ = Left::kReturned;
   // No signal mask is saved: the handlers run with none added (SA_NODEFER), so there is none to restore.
   if (sigsetjmp(jump_, 0) == 0) {
@@ -264,6 +266,7 @@ Left Trap::call(void (*function)(void*), void* argument) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     inside_.store(false, std::memory_order_relaxed);
   }
+  before.restore();
   return left_;
 }
 

@@ -54,7 +54,8 @@ class Trap {
   void begin();
   void end();
 
-  // After kFault, kExpired the code was left where it stood: its locks and memory stay as they are.
+  // The floating-point control is what it was before, however the call ended. After kFault, kExpired the code was left
+  // where it stood: its locks and memory stay as they are.
   template <typename Function>
   Left call(Function& function) {
     return call([](void* argument) { (*static_cast<std::remove_reference_t<Function>*>(argument))(); }, &function);

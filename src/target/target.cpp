@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/schema_json.h"
+#include "target/float_state.h"
 #include "target/nearest.h"
 #include "target/shared_object.h"
 
@@ -189,7 +190,9 @@ Result<const Target*> TargetLoader::load(std::string_view name_or_path, std::str
   if (std::find(loading_.begin(), loading_.end(), *file) != loading_.end()) {
     return user_error(file->string() + ": its schema is \"like\" one that is like its own, a circle");
   }
+  const FloatState before;  // initialisers may flush denormals for the whole thread
   auto target = open_library(*file);
+  before.restore();
   if (!target.ok()) return target.error();
   (*target)->options = options;
   return (loaded_[key] = *std::move(target)).get();
