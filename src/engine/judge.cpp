@@ -20,8 +20,8 @@ std::string difference_text(const Difference& d) {
                      (d.elements == 1 ? " element" : " elements");
   if (d.cls == FindingClass::kZeroSign) return what + ", only in the sign of zero";
   if (d.cls == FindingClass::kNanBits) return what + ", only in NaN payload or sign";
-  what += ", by at most " + ulp_words(d.max_ulp);
-  if (!d.error) return what;
+  what += d.max_ulp == UINT64_MAX ? ", a NaN against a number among them" : ", by at most " + ulp_words(d.max_ulp);
+  if (!d.error || d.cls == FindingClass::kNonFinite) return what;
   return what + "; error against the f64 truth " + short_decimal((*d.error)[0]) + " ULP (target), " +
          short_decimal((*d.error)[1]) + " ULP (against)";
 }
@@ -118,6 +118,21 @@ void explain_flip(const Call& call, const Execution& target, const Execution& ag
   }
 }
 
+// Where the ranks are not to be had, an earlier stage that differs explains another pick; nothing else could.
+void explain_by_earlier_stages(Judgement& judgement) {
+  for (Evidence& evidence : judgement.evidence) {
+    const bool unknown = std::any_of(judgement.flips.begin(), judgement.flips.end(), [&](const Flip& flip) {
+      return !flip.by_is_known && flip.pick == evidence.tensor && evidence.oracle == "decide" && !evidence.accused;
+    });
+    if (!unknown || evidence.cls != FindingClass::kWrongPick) continue;
+    const bool explained =
+        std::any_of(judgement.differences.begin(), judgement.differences.end(), [&](const Difference& d) {
+          return d.stage && evidence.stage && *d.stage < *evidence.stage && d.cls != FindingClass::kNanBits;
+        });
+    if (explained) evidence.cls = FindingClass::kFlip;
+  }
+}
+
 }  // namespace
 
 void judge_side(const Call& call, const Call& ordered, std::span<const std::span<const std::byte>> inputs,
@@ -165,6 +180,7 @@ void judge_outputs(const Call& call, std::span<const std::span<const std::byte>>
     }
     judgement.differences.push_back(std::move(*d));
   }
+  explain_by_earlier_stages(judgement);
 }
 
 void rank_evidence(const Call& call, Judgement& judgement) {

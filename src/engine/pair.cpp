@@ -154,9 +154,8 @@ void PairCheck::ask_for_every_output() {
     }
     if (both_ok()) judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
     const auto still = [&](const Evidence& evidence) {
-      return std::any_of(first_.evidence.begin(), first_.evidence.end(), [&](const Evidence& other) {
-        return other.tensor == evidence.tensor && other.cls == evidence.cls;
-      });
+      return std::any_of(first_.evidence.begin(), first_.evidence.end(),
+                         [&](const Evidence& other) { return other.tensor == evidence.tensor; });
     };
     if (std::all_of(first.evidence.begin(), first.evidence.end(), still)) return;
   }
