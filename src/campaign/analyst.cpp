@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include "campaign/ask.h"
 #include "campaign/death.h"
 #include "campaign/environment.h"
+#include "campaign/flaky.h"
 #include "campaign/found.h"
 #include "model/case_json.h"
 
@@ -21,23 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kKillerTries = 3;
-constexpr int kMaxTries = 50;
 constexpr double kReplaySeconds = 10;  // for all replays of one finding after the first
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// So many tries that a finding which shows at the rate its reruns showed appears with 99 percent: 0.01 = (1 - p)^n.
-int tries_for(const Finding& finding) {
-  if (finding.cls != FindingClass::kNondeterminism) return 1;
-  double rate = 1;
-  for (const Rate& side : finding.rates) {
-    const int runs = side.runs + side.pinned_runs;
-    const int differing = side.differing + side.pinned_differing;
-    if (runs > 0 && differing > 0) rate = std::min(rate, static_cast<double>(differing) / runs);
-  }
-  if (rate >= 0.99) return 2;
-  return std::clamp(static_cast<int>(std::ceil(std::log(0.01) / std::log(1 - rate))), 2, kMaxTries);
-}
 
 std::string list_line(const Bundle& bundle) {
   const Finding& f = bundle.finding;

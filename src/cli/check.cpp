@@ -4,11 +4,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "campaign/ask.h"
-#include "campaign/death.h"
+#include "cli/case_check.h"
 #include "cli/options.h"
-#include "model/case_json.h"
 #include "model/finding_json.h"
 #include "report/text.h"
 
@@ -40,35 +38,16 @@ class Checker {
  public:
   explicit Checker(const Setup& setup) : setup_(setup), child_(child_options(setup)) {}
 
-  Result<Checked> check(const std::filesystem::path& file) {
-    const Result<std::string> text = read_file(file, kMaxCaseBytes);
-    if (!text.ok()) return text.error();
-    const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-    Result<Case> c = parse_case(*text, folder);
-    if (!c.ok()) return at(file, c.error());
+  Result<Checked> check(const std::filesystem::path& name) {
+    Result<CaseFile> file = read_case_file(name);
+    if (!file.ok()) return file.error();
     if (Status opened = open(); !opened.ok()) return opened.error();
-    Request request;
-    request.case_text = *text;
-    request.folder = folder;
-    const Result<Outcome> outcome = child_.request(write_request(request), answer_seconds(setup_.seconds));
-    if (!outcome.ok()) return outcome.error();
-    Checked checked{*std::move(c), {}};
-    if (outcome->kind != Outcome::Kind::kReply) {
-      checked.verdict = {Verdict::Kind::kFinding, "", finding_of_death(checked.c, sides_, *outcome, setup_.seconds)};
-      return checked;
-    }
-    Result<CheckAnswer> answer = parse_check_answer(outcome->reply);
-    if (!answer.ok()) return at(file, answer.error());
-    if (answer->tainted) child_.end();
-    checked.verdict = std::move(answer->verdict);
-    return checked;
+    Result<Verdict> verdict = verdict_in_child(child_, *file, sides_, setup_.seconds);
+    if (!verdict.ok()) return Error{verdict.error().blame, name.string() + ": " + verdict.error().what};
+    return Checked{std::move(file->c), *std::move(verdict)};
   }
 
  private:
-  static Error at(const std::filesystem::path& file, const Error& error) {
-    return {error.blame, file.string() + ": " + error.what};
-  }
-
   // The sides' names, once: a target that cannot be opened is no error of a case.
   Status open() {
     if (!sides_.ops.empty()) return {};
@@ -92,11 +71,6 @@ void print(const std::string& file, const Checked& checked, bool json, bool seve
   }
   if (several) std::cout << "== " << file << "\n";
   std::cout << describe(checked.verdict, checked.c) << std::flush;
-}
-
-int exit_code_of(const Verdict& verdict) {
-  if (verdict.kind == Verdict::Kind::kFinding) return kExitFindings;
-  return verdict.kind == Verdict::Kind::kHarnessError ? kExitOurs : kExitClean;
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ std::span<const Command> commands();
 int run_check(const Arguments& arguments);
 int run_fuzz(const Arguments& arguments);
 int run_list(const Arguments& arguments);
+int run_minimize(const Arguments& arguments);
+int run_replay(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 
 // Prints "fusediff: WHAT" on stderr; the exit code that says whose error it is.

@@ -9,6 +9,8 @@ std::span<const Command> commands() {
       {"list", "the targets that are there, their operators and paths", run_list},
       {"check", "run cases and say what is wrong with them", run_check},
       {"fuzz", "look for cases that go wrong", run_fuzz},
+      {"replay", "see whether a bundle still shows its finding", run_replay},
+      {"minimize", "make a case small while its finding stays the same", run_minimize},
       {"serve", "", run_serve},
   };
   return kCommands;

@@ -1,0 +1,119 @@
+// fusediff minimize: the smallest case that still shows the same finding.
+#include <iostream>
+#include <optional>
+
+#include "base/files.h"
+#include "campaign/ask.h"
+#include "campaign/flaky.h"
+#include "cli/case_check.h"
+#include "cli/options.h"
+#include "model/case_json.h"
+#include "report/text.h"
+
+namespace fusediff {
+namespace {
+
+OptionSet options() {
+  OptionSet set;
+  set.usage = "fusediff minimize CASE [options]";
+  set.about =
+      "Makes a case small while its finding keeps the same signature: dims, layout, attributes, dtypes, recipes, rows\n"
+      "and columns, single values. The result goes to stdout or to --output; what was tried, what passes next to it "
+      "and\n"
+      "what turned out not to matter to stderr. Exit code: 0 done, 2 the case shows no finding, or an option is "
+      "wrong,\n"
+      "3 fusediff itself failed.";
+  set.example = "  fusediff minimize corpus/moe_gating_topk/report_a.json --target planted\n";
+  set.rest = "CASE";
+  set.shown.add_options()("help", "this text");
+  add_setup_options(set.shown, 1024);
+  set.shown.add_options()                                                          //
+      ("time", po::value<std::string>()->value_name("TIME")->default_value("30"),  //
+       "for all of it; what is smallest then is the result")                       //
+      ("output", po::value<std::string>()->value_name("FILE"), "where the case goes (stdout)");
+  return set;
+}
+
+Result<Finding> finding_in(Child& child, const CaseFile& file, const std::string& name, const OpenAnswer& sides,
+                           double seconds) {
+  Result<Verdict> verdict = verdict_in_child(child, file, sides, seconds);
+  if (!verdict.ok()) return Error{verdict.error().blame, name + ": " + verdict.error().what};
+  if (!verdict->finding) {
+    return user_error(name + ": nothing to minimise: the case gives " + std::string(name_of(verdict->kind)) +
+                      (verdict->reason.empty() ? "" : " (" + verdict->reason + ")") + ", a finding is needed");
+  }
+  return *std::move(verdict->finding);
+}
+
+Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Finding& finding, double time,
+                                 double seconds) {
+  Request request;
+  request.kind = Request::Kind::kMinimize;
+  request.case_text = file.text;
+  request.folder = file.folder;
+  request.seconds = time;
+  request.tries = tries_for(finding);
+  request.progress = true;
+  const auto show = [](std::string_view line) {
+    const std::optional<Progress> progress = parse_progress(line);
+    if (progress) std::cerr << "minimize: " << progress->step << ", " << progress->checks << " checks" << std::endl;
+    return progress.has_value();
+  };
+  const Result<Outcome> outcome = child.request(write_request(request), time + answer_seconds(seconds), show);
+  if (!outcome.ok()) return outcome.error();
+  if (outcome->kind == Outcome::Kind::kReply) return parse_minimize_answer(outcome->reply);
+  return our_error("the process that tried smaller cases ended: " +
+                   (outcome->kind == Outcome::Kind::kDied ? describe(outcome->ended) : std::string("no answer")) +
+                   "; the case stays as it is");
+}
+
+void print_notes(const MinimizeAnswer& answer) {
+  for (const std::string& note : answer.notes) std::cerr << "note: " << note << "\n";
+  if (!answer.finished) std::cerr << "note: the time was up before all was tried; --time gives more\n";
+  std::cerr << "minimised with " << answer.checks << " checks: " << headline(answer.finding) << std::endl;
+}
+
+int minimize_file(const std::string& name, const Setup& setup, double time, const std::string& output) {
+  const Result<CaseFile> file = read_case_file(name);
+  if (!file.ok()) return fail(file.error());
+  Child child(child_options(setup));
+  const Result<OpenAnswer> sides = open_in_child(child, setup.seconds);
+  if (!sides.ok()) return fail(sides.error());
+  const Result<Finding> finding = finding_in(child, *file, name, *sides, setup.seconds);
+  if (!finding.ok()) return fail(finding.error());
+  child.end();
+  const Result<MinimizeAnswer> answer = minimized(child, *file, *finding, time, setup.seconds);
+  if (!answer.ok()) return fail(Error{answer.error().blame, name + ": " + answer.error().what});
+  const std::string text = write_case(answer->smallest, 2) + "\n";
+  if (output.empty()) {
+    std::cout << text << std::flush;
+  } else if (const Status written = write_file(output, text); !written.ok()) {
+    return fail(written.error());
+  }
+  print_notes(*answer);
+  return kExitClean;
+}
+
+}  // namespace
+
+int run_minimize(const Arguments& arguments) {
+  const OptionSet set = options();
+  const auto parsed = parse_options(set, arguments);
+  if (!parsed.ok()) return fail(parsed.error());
+  if (!*parsed) return kExitClean;
+  const Result<Setup> setup = setup_of(**parsed);
+  if (!setup.ok()) return fail(setup.error());
+  const Result<double> time = seconds_of("--time", (**parsed)["time"].as<std::string>());
+  if (!time.ok()) return fail(time.error());
+  const std::vector<std::string> files = rest_of(**parsed);
+  if (files.size() != 1)
+    return fail(user_error("minimize: " + std::to_string(files.size()) + " cases are named; one is right"));
+  std::string output;
+  if ((*parsed)->count("output") != 0) {
+    output = (**parsed)["output"].as<std::string>();
+    if (output.empty()) return fail(user_error("--output: is empty; a file is right"));
+  }
+  return minimize_file(files.front(), *setup, *time, output);
+}
+
+}  // namespace fusediff

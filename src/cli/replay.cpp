@@ -1,0 +1,185 @@
+// fusediff replay: does a bundle still show its finding?
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "campaign/ask.h"
+#include "cli/case_check.h"
+#include "cli/options.h"
+#include "engine/bundle.h"
+#include "model/case_json.h"
+#include "model/finding_json.h"
+#include "model/quote.h"
+#include "report/text.h"
+
+namespace fusediff {
+namespace {
+
+constexpr int kReplayVersion = 1;
+constexpr double kPatience = 60;  // seconds after which no further run of a bundle is begun
+constexpr std::uint64_t kMaxRuns = 1000000;
+
+OptionSet options() {
+  OptionSet set;
+  set.usage = "fusediff replay BUNDLE... [options]";
+  set.about =
+      "Runs the case of each bundle again, each time in a fresh process, and says whether the same finding shows.\n"
+      "The sides are those that the bundle was made with, looked up by name in the folders of targets; nothing that a\n"
+      "bundle names by a path is opened. Exit code: 0 no finding shows any more, 1 one does, 2 a bundle or an option "
+      "is\n"
+      "wrong, 3 fusediff itself failed.";
+  set.example =
+      "  fusediff fuzz --target planted --op moe_gating_topk --time 10 --out reports/example\n"
+      "  fusediff replay reports/example/findings/*\n";
+  set.rest = "BUNDLE";
+  set.shown.add_options()("help", "this text");
+  add_setup_options(set.shown, 1024);
+  set.shown.add_options()("runs", po::value<std::string>()->value_name("N")->default_value("10"),
+                          "how often each case is run; no further run is begun after a minute");
+  add_format_option(set.shown);
+  return set;
+}
+
+// What the runs of one bundle came to.
+struct Replayed {
+  CaseFile file;
+  std::string signature;  // the bundle's
+  Replay replay;
+  Verdict
+      verdict;  // of the last run that showed the signature, else of the last run that found anything, else the last
+};
+
+// "NAME:PATH" of one side of a finding. A name that is no bare name is refused: it could lead anywhere.
+Result<std::string> side_named(const std::filesystem::path& bundle, const Finding& finding, Side side) {
+  const std::string& target = finding.targets[index_of(side)];
+  const std::string& path = finding.paths[index_of(side)];
+  const auto bare = [](const std::string& name) {
+    return !name.empty() && name.find_first_of("/:") == std::string::npos && name.front() != '.';
+  };
+  if (!bare(target) || !bare(path)) {
+    return user_error((bundle / "finding.json").string() + ": " + quote(target + ":" + path) +
+                      " names no target; a bare name and its path are right, or --target and --against");
+  }
+  return target + ":" + path;
+}
+
+class Replayer {
+ public:
+  Replayer(const po::variables_map& values, Setup setup, int runs)
+      : given_target_(values.count("target") != 0),
+        given_against_(values.count("against") != 0),
+        setup_(std::move(setup)),
+        runs_(runs) {}
+
+  Result<Replayed> replay(const std::filesystem::path& path) const {
+    std::error_code code;
+    if (std::filesystem::is_regular_file(path, code)) {
+      return user_error(path.string() + ": is a file; the folder of a bundle is needed here");
+    }
+    Result<Bundle> bundle = read_bundle(path);
+    if (!bundle.ok()) return bundle.error();
+    const Result<Setup> setup = setup_for(path, bundle->finding);
+    if (!setup.ok()) return setup.error();
+    Result<CaseFile> file = read_case_file(path / "case.json");
+    if (!file.ok()) return file.error();
+    return run(*setup, *std::move(file), signature_of(bundle->finding));
+  }
+
+ private:
+  Result<Setup> setup_for(const std::filesystem::path& path, const Finding& finding) const {
+    Setup setup = setup_;
+    for (const Side side : kSides) {
+      const bool given = side == Side::kTarget ? given_target_ : given_against_;
+      // Another --target is compared with its own other path, as everywhere.
+      if (given || (side == Side::kAgainst && given_target_)) continue;
+      const Result<std::string> name = side_named(path, finding, side);
+      if (!name.ok()) return name.error();
+      (side == Side::kTarget ? setup.target : setup.against) = *name;
+    }
+    return setup;
+  }
+
+  Result<Replayed> run(const Setup& setup, CaseFile file, std::string signature) const {
+    using Clock = std::chrono::steady_clock;
+    Child child(child_options(setup));
+    const Result<OpenAnswer> sides = open_in_child(child, setup.seconds);
+    if (!sides.ok()) return sides.error();
+    Replayed replayed{std::move(file), std::move(signature), {}, {}};
+    const auto until = Clock::now() + std::chrono::duration<double>(kPatience);
+    do {
+      if (replayed.replay.runs > 0) child.end();
+      Result<Verdict> verdict = verdict_in_child(child, replayed.file, *sides, setup.seconds);
+      if (!verdict.ok()) return verdict.error();
+      ++replayed.replay.runs;
+      const bool same = verdict->finding && signature_of(*verdict->finding) == replayed.signature;
+      if (same) ++replayed.replay.same;
+      if (same || (replayed.replay.same == 0 && (verdict->finding || !replayed.verdict.finding))) {
+        replayed.verdict = *std::move(verdict);
+      }
+    } while (replayed.replay.runs < runs_ && Clock::now() < until);
+    return replayed;
+  }
+
+  bool given_target_;
+  bool given_against_;
+  Setup setup_;
+  int runs_;
+};
+
+// One line: does it still show?
+std::string conclusion(const Replayed& replayed) {
+  const Replay& replay = replayed.replay;
+  const std::string times = std::to_string(replay.same) + " of " + std::to_string(replay.runs);
+  if (replay.same > 0) return "the finding shows again, " + times;
+  if (replayed.verdict.finding) return "the finding does not show again, " + times + "; another one does";
+  if (replayed.verdict.kind == Verdict::Kind::kPass) return "the finding does not show again, " + times;
+  return "the finding does not show again, " + times +
+         ", but the case was not judged in full: " + std::string(name_of(replayed.verdict.kind));
+}
+
+void print(const std::string& bundle, const Replayed& replayed, bool json) {
+  if (!json) {
+    std::cout << bundle << ": " << conclusion(replayed) << "\n"
+              << describe(replayed.verdict, replayed.file.c) << std::flush;
+    return;
+  }
+  nlohmann::ordered_json line = {{"fusediff_replay", kReplayVersion},
+                                 {"bundle", bundle},
+                                 {"signature", replayed.signature},
+                                 {"runs", replayed.replay.runs},
+                                 {"same", replayed.replay.same}};
+  line["verdict"] = nlohmann::ordered_json::parse(write_verdict(replayed.verdict), nullptr, false);
+  std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+}
+
+}  // namespace
+
+int run_replay(const Arguments& arguments) {
+  const OptionSet set = options();
+  const auto parsed = parse_options(set, arguments);
+  if (!parsed.ok()) return fail(parsed.error());
+  if (!*parsed) return kExitClean;
+  const Result<Setup> setup = setup_of(**parsed);
+  if (!setup.ok()) return fail(setup.error());
+  const Result<bool> json = is_json(**parsed);
+  if (!json.ok()) return fail(json.error());
+  const auto runs = number_of("--runs", (**parsed)["runs"].as<std::string>(), 1, kMaxRuns);
+  if (!runs.ok()) return fail(runs.error());
+  const std::vector<std::string> bundles = rest_of(**parsed);
+  if (bundles.empty()) return fail(user_error("replay: no bundle is named; fusediff replay BUNDLE... is right"));
+
+  const Replayer replayer(**parsed, *setup, static_cast<int>(*runs));
+  int code = kExitClean;
+  for (const std::string& bundle : bundles) {
+    const Result<Replayed> replayed = replayer.replay(bundle);
+    if (replayed.ok()) print(bundle, *replayed, *json);
+    code = std::max(code, replayed.ok() ? exit_code_of(replayed->verdict) : fail(replayed.error()));
+  }
+  return code;
+}
+
+}  // namespace fusediff
