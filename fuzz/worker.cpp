@@ -72,6 +72,7 @@ Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
 Engine& Worker::engine() {
   if (engine_) return *engine_;
   CheckOptions options = check_options(options_.setup);
+  options.feedback = true;
   options.is_known = [this](const std::string& signature) {
     return listed_.contains(signature) || stored_.contains(signature);
   };

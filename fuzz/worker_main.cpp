@@ -62,7 +62,7 @@ Result<std::unique_ptr<Worker>> make_worker(const po::variables_map& values) {
 // libFuzzer's own defaults are for small inputs that are mutated byte by byte. What the user says comes later and wins.
 std::vector<std::string> with_defaults(char** begin, char** end) {
   std::vector<std::string> all = {*begin, "-len_control=0", "-max_len=" + std::to_string(kMaxCaseBytes),
-                                  "-report_slow_units=1000000"};
+                                  "-report_slow_units=1000000", "-reduce_inputs=0"};
   all.insert(all.end(), begin + 1, end);
   return all;
 }
