@@ -11,6 +11,7 @@ std::span<const Command> commands() {
       {"fuzz", "look for cases that go wrong", run_fuzz},
       {"replay", "see whether a bundle still shows its finding", run_replay},
       {"minimize", "make a case small while its finding stays the same", run_minimize},
+      {"report", "what a fuzz found, and what it did not look at", run_report},
       {"serve", "", run_serve},
   };
   return kCommands;

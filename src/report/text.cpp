@@ -35,6 +35,10 @@ std::string accused(const Evidence& evidence, const Finding& f) {
   return evidence.accused ? side_names(f)[index_of(*evidence.accused)] + ": " : "";
 }
 
+std::string evidence_line(const Evidence& evidence, const Finding& f) {
+  return accused(evidence, f) + in_own_words(evidence.what, f) + " [" + std::string(name_of(evidence.cls)) + "]";
+}
+
 std::string join(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -186,8 +190,7 @@ std::string hash_lines(const Finding& f) {
 
 std::string describe_finding(const Finding& f, const Case& c) {
   std::string text = "finding: " + headline(f) + "\n";
-  text += "  " + f.targets[0] + ":" + f.paths[0] + " against " + f.targets[1] + ":" + f.paths[1] + ", " + f.op +
-          case_text(c) + (f.dtype.empty() ? "" : " " + f.dtype) + "\n";
+  text += "  " + comparison_of(f, c) + "\n";
   text += "  meaning: " + meaning_of(f.cls) + "\n";
   if (f.stage) text += "  blame: " + stage_text(f) + "\n";
   for (const ByteRanges& ranges : f.byte_ranges) text += byte_line(ranges);
@@ -201,8 +204,7 @@ std::string describe_finding(const Finding& f, const Case& c) {
     const Evidence& evidence = f.evidence[i];
     if (evidence.oracle == "bits" || evidence.oracle == "fill" || (evidence.oracle == "decide" && !evidence.accused))
       continue;
-    text += std::string(i == 0 ? "  evidence: " : "  also: ") + accused(evidence, f) + in_own_words(evidence.what, f) +
-            " [" + std::string(name_of(evidence.cls)) + "]\n";
+    text += std::string(i == 0 ? "  evidence: " : "  also: ") + evidence_line(evidence, f) + "\n";
   }
   text += rate_line(f);
   text += hash_lines(f);
@@ -219,6 +221,19 @@ std::string headline(const Finding& f) {
   if (f.stage) text += ", " + stage_text(f);
   if (f.evidence.empty()) return text;
   return text + ": " + accused(f.evidence[0], f) + in_own_words(f.evidence[0].what, f);
+}
+
+std::string comparison_of(const Finding& f, const Case& c) {
+  return f.targets[0] + ":" + f.paths[0] + " against " + f.targets[1] + ":" + f.paths[1] + ", " + f.op + case_text(c) +
+         (f.dtype.empty() ? "" : " " + f.dtype);
+}
+
+std::string blame_of(const Finding& f) { return stage_text(f); }
+
+std::vector<std::string> evidence_of(const Finding& f) {
+  std::vector<std::string> lines;
+  for (const Evidence& evidence : f.evidence) lines.push_back(evidence_line(evidence, f));
+  return lines;
 }
 
 std::string describe(const Verdict& verdict, const Case& c) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/case.h"
 #include "model/finding.h"
@@ -17,5 +18,12 @@ std::string describe(const Verdict& verdict, const Case& c);
 
 // What the class means, one sentence.
 std::string meaning_of(FindingClass cls);
+
+// "planted:fused against builtin:unfused, add R=2 C=3 f32"
+std::string comparison_of(const Finding& finding, const Case& c);
+// "stage 1 (norm_out)"; "" where no stage is to blame.
+std::string blame_of(const Finding& finding);
+// What the oracles saw, a line each, the naming one first.
+std::vector<std::string> evidence_of(const Finding& finding);
 
 }  // namespace fusediff

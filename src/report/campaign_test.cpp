@@ -1,0 +1,193 @@
+#include "report/campaign.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "report/replay_command.h"
+#include "report/text.h"
+
+namespace fusediff {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSummary = R"({"fusediff_summary": 1, "seconds": 12.5, "checks": 100, "checks_per_second": 8.0,
+  "target_seconds": 2.5, "jobs": 2, "restarts": 1, "corpus": 7, "findings": {"damage": 1}, "pending": 0,
+  "checks_by_operator": {"add": {"pass": 60, "vacuous": 5}, "sub": {"finding": 30, "skip": 5}},
+  "class": {"damage": 30}, "skip": {"sub: not here": 5}, "vacuous": {"add: only empty outputs": 5},
+  "harness_error": {}, "signature": {"damage/gone": 3}, "not_checked": {}})";
+
+Finding finding_of(int number, FindingClass cls) {
+  Finding f;
+  f.experiment = "pair";
+  f.oracle = "bits";
+  f.op = "op" + std::to_string(number);
+  f.targets = {"mine", "builtin"};
+  f.paths = {"fused", "unfused"};
+  f.dtype = "f32";
+  f.output = "y";
+  f.cls = cls;
+  f.stage = 2;
+  f.stage_outputs = {"y"};
+  f.evidence = {{cls, "bits", "y", 2, Side::kTarget, "y differs", ""}};
+  return f;
+}
+
+Bundle bundle_of(const Finding& finding) {
+  Bundle bundle;
+  bundle.smallest.op = bundle.original.op = finding.op;
+  bundle.smallest.dims = {{"N", 1}};
+  bundle.finding = finding;
+  bundle.replay = Replay{10, 9};
+  bundle.environment = "{}\n";
+  return bundle;
+}
+
+class CampaignFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("fusediff_report_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "findings");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const fs::path& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  fs::path add(const Finding& finding) const { return *write_bundle(folder_ / "findings", bundle_of(finding)); }
+  std::string error() const {
+    const Result<CampaignReport> report = fold_campaign(folder_);
+    return report.ok() ? "" : report.error().what;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CampaignFolder, FoldsCountsAndFindings) {
+  write("summary.json", kSummary);
+  const Finding damage = finding_of(1, FindingClass::kDamage);
+  const Finding hang = finding_of(2, FindingClass::kHang);
+  const fs::path bundle = add(damage);
+  add(hang);
+  const Result<CampaignReport> report = fold_campaign(folder_);
+  ASSERT_TRUE(report.ok()) << report.error().what;
+  EXPECT_TRUE(report->ended);
+  EXPECT_EQ(report->checks, 100u);
+  EXPECT_EQ(report->operators.at("sub").at("finding"), 30u);
+  EXPECT_EQ(report->skips.at("sub: not here"), 5u);
+  ASSERT_EQ(report->findings.size(), 2u);
+  EXPECT_EQ(report->findings[0].finding.cls, FindingClass::kHang) << "by class";
+  EXPECT_EQ(report->findings[1].bundle, bundle);
+  EXPECT_EQ(report->findings[1].replay->same, 9);
+  EXPECT_EQ(report->without_bundle, (Tally{{"damage/gone", 3}}));
+  EXPECT_TRUE(report->problems.empty());
+}
+
+TEST_F(CampaignFolder, TextNamesWhatAPersonNeeds) {
+  write("summary.json", kSummary);
+  const fs::path bundle = add(finding_of(1, FindingClass::kDamage));
+  const std::string text = report_text(*fold_campaign(folder_));
+  for (const std::string& part :
+       {std::string("100 checks in 12.5 s by 2 workers"), std::string("y differs"), std::string("stage 2 (y)"),
+        meaning_of(FindingClass::kDamage), "fusediff replay " + bundle.string(), std::string("replayed 9 of 10"),
+        std::string("5  sub: not here"), std::string("5  add: only empty outputs"), std::string("3  damage/gone")}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+TEST_F(CampaignFolder, JsonHasASchemaVersionAndTheSameFacts) {
+  write("summary.json", kSummary);
+  add(finding_of(1, FindingClass::kDamage));
+  const auto json = nlohmann::json::parse(report_json(*fold_campaign(folder_)));
+  EXPECT_EQ(json.at("fusediff_report"), kReportVersion);
+  EXPECT_EQ(json.at("checks_by_verdict"), (nlohmann::json{{"finding", 30}, {"pass", 60}, {"skip", 5}, {"vacuous", 5}}));
+  EXPECT_EQ(json.at("findings_by_class"), (nlohmann::json{{"damage", 1}}));
+  ASSERT_EQ(json.at("findings").size(), 1u);
+  EXPECT_EQ(json["findings"][0].at("class"), "damage");
+  EXPECT_EQ(json["findings"][0].at("stage"), 2);
+}
+
+TEST_F(CampaignFolder, OneSignatureInManyBundlesIsOneFinding) {
+  constexpr int kBundles = 500;
+  constexpr int kSignatures = 50;
+  for (int i = 0; i < kSignatures; ++i) add(finding_of(i, FindingClass::kRounding));
+  const std::vector<fs::path> firsts = {fs::directory_iterator(folder_ / "findings"), fs::directory_iterator()};
+  for (int i = kSignatures; i < kBundles; ++i) {
+    fs::copy(firsts[static_cast<std::size_t>(i % kSignatures)], folder_ / "findings" / ("z" + std::to_string(i)));
+  }
+  const Result<CampaignReport> report = fold_campaign(folder_);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->findings.size(), std::size_t{kSignatures});
+  std::size_t bundles = 0;
+  for (const ReportedFinding& reported : report->findings) {
+    bundles += reported.bundles;
+    EXPECT_NE(reported.bundle.filename().string().front(), 'z');
+  }
+  EXPECT_EQ(bundles, std::size_t{kBundles});
+}
+
+TEST_F(CampaignFolder, WithoutASummaryTheCountsAreOfTheLastSecond) {
+  write("stats.json", kSummary);
+  const Result<CampaignReport> report = fold_campaign(folder_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->ended);
+  EXPECT_NE(report_text(*report).find("still running, or killed"), std::string::npos);
+}
+
+TEST_F(CampaignFolder, AFolderThatIsNoneIsRefused) {
+  fs::remove(folder_ / "findings");
+  EXPECT_NE(error().find("is not the folder of a campaign"), std::string::npos);
+  fs::remove_all(folder_);
+  EXPECT_NE(error().find("there is no such folder"), std::string::npos);
+  std::ofstream(folder_) << "text";
+  EXPECT_NE(error().find("is a file"), std::string::npos);
+}
+
+TEST_F(CampaignFolder, CountsThatAreCutOffOrNewerOrNoCountsAreRefused) {
+  const std::string whole = kSummary;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 1}) {
+    write("summary.json", whole.substr(0, length));
+    EXPECT_NE(error().find("summary.json: is cut off"), std::string::npos) << length;
+  }
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  write("summary.json", with("\"fusediff_summary\": 1", "\"fusediff_summary\": 2"));
+  EXPECT_NE(error().find("has version 2, this fusediff reads version 1"), std::string::npos) << error();
+  for (const std::string& text : {std::string("{}"), with("100", "-1"), with("100", "1e99"), with("12.5", "\"12\""),
+                                  with("{\"sub: not here\": 5}", "[]"), with("\"skip\": 5", "\"skip\": null")}) {
+    write("summary.json", text);
+    EXPECT_NE(error().find("summary.json: is no summary"), std::string::npos) << text;
+    EXPECT_EQ(error().find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(CampaignFolder, DamagedBundlesAndLinesAreTold) {
+  write("summary.json", kSummary);
+  add(finding_of(1, FindingClass::kDamage));
+  fs::create_directories(folder_ / "findings/half");
+  write("findings/half/case.json", "{");
+  write("findings.jsonl", "{\"class\": \"flip\", \"slug\": \"listed\"}\n[]\n{\"class\": \"fl");
+  const Result<CampaignReport> report = fold_campaign(folder_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->findings.size(), 1u);
+  EXPECT_TRUE(report->without_bundle.contains("flip/listed"));
+  ASSERT_EQ(report->problems.size(), 3u);
+  EXPECT_NE(report->problems[0].find("half/case.json"), std::string::npos);
+  EXPECT_NE(report->problems[1].find("line 2 is damaged"), std::string::npos);
+  EXPECT_NE(report->problems[2].find("line 3 is cut off"), std::string::npos);
+}
+
+TEST(ReplayCommand, QuotesWhatAShellWouldTakeApart) {
+  EXPECT_EQ(replay_command("out/findings/add-damage-1"), "fusediff replay out/findings/add-damage-1");
+  EXPECT_EQ(replay_command("my runs/it's"), "fusediff replay 'my runs/it'\\''s'");
+}
+
+}  // namespace
+}  // namespace fusediff
