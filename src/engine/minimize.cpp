@@ -81,6 +81,11 @@ class Minimizer {
 
   bool time_left() const { return Clock::now() < end_; }
 
+  // A run that was cut off may hold locks that every later run waits for. A run that touched a guard page or died of a
+  // signal has left nothing worse than a leak, as a rule; the bundle is replayed in a fresh process before anyone
+  // believes it.
+  bool is_stuck() const { return finding_.cls == FindingClass::kHang && engine_.tainted(); }
+
   bool step(const char* name, bool (Minimizer::*apply)()) {
     if (options_.progress) options_.progress(name, checks_);
     bool any = false;
@@ -92,7 +97,7 @@ class Minimizer {
     int kept = 0;
     std::optional<Finding> last;
     for (int i = 0; i < options_.tries && kept < options_.needed; ++i) {
-      if (engine_.tainted()) return std::nullopt;
+      if (is_stuck()) return std::nullopt;
       ++checks_;
       const Result<CheckResult> result = engine_.check(c, anew_);
       if (!result.ok() || !result->verdict.finding || signature_of(*result->verdict.finding) != wanted_) continue;
@@ -352,7 +357,7 @@ class Minimizer {
     for (const DimRule& dim : op_.dims) {
       const std::int64_t size = best_.dims[dim.name];
       for (const std::int64_t other : {size - 1, size + 1}) {
-        if (other < 0 || !time_left() || engine_.tainted()) continue;
+        if (other < 0 || !time_left() || is_stuck()) continue;
         ++checks_;
         const Result<CheckResult> result = engine_.check(resized(dim.name, other));
         const bool passes = result.ok() && (result->verdict.kind == Verdict::Kind::kPass ||
