@@ -104,7 +104,10 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 // The handlers themselves: everything here is async-signal-safe.
 struct TrapHandlers {
-  static void leave(Trap& trap, Left how) {
+  static void leave(Trap& trap, Left how, const void* context) {
+    // ThreadSanitizer, and handlers that ours is called from, block signals meanwhile: the mask must be again what it
+    // was where the code was interrupted.
+    ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
     trap.left_ = how;
     trap.inside_.store(false, std::memory_order_relaxed);
     ::siglongjmp(trap.jump_, 1);
@@ -116,8 +119,10 @@ struct TrapHandlers {
     if (trap.other_.compare_exchange_strong(none, 1)) {
       trap.other_fault_ = fault;
       trap.other_fault_.other_thread = true;
-      trap.other_.store(2, std::memory_order_release);
-      signal_thread(trap.deadline_.thread.load(std::memory_order_relaxed), trap.interrupt_);
+      const pid_t thread = trap.deadline_.thread.load(std::memory_order_relaxed);
+      const int interrupt = trap.interrupt_;
+      trap.other_.store(2, std::memory_order_release);  // the run may end now, and the trap with it
+      signal_thread(thread, interrupt);
     }
     for (;;) ::pause();
   }
@@ -127,7 +132,7 @@ struct TrapHandlers {
       if (Trap* trap = own_trap; trap != nullptr) {
         if (trap->inside_.load(std::memory_order_relaxed)) {
           trap->fault_ = fault_of(signal, *info, context);
-          leave(*trap, Left::kFault);
+          leave(*trap, Left::kFault, context);
         }
       } else if (trap = running.load(std::memory_order_acquire); trap != nullptr) {
         stop_other_thread(*trap, fault_of(signal, *info, context));
@@ -137,12 +142,12 @@ struct TrapHandlers {
   }
 
   // Whatever it is about stands in atomics, so one that comes late finds nothing and does nothing.
-  static void on_interrupt(int, siginfo_t*, void*) {
+  static void on_interrupt(int, siginfo_t*, void* context) {
     const int saved = errno;
     Trap* trap = own_trap;
     if (trap != nullptr && trap->inside_.load(std::memory_order_relaxed)) {
       const Left how = trap->pending();
-      if (how != Left::kReturned) leave(*trap, how);
+      if (how != Left::kReturned) leave(*trap, how, context);
     }
     errno = saved;
   }
@@ -256,7 +261,7 @@ void Trap::invoke(void (*function)(void*), void* argument) {
 Left Trap::call(void (*function)(void*), void* argument) {
   const FloatState before;
   left_ = Left::kReturned;
-  // No signal mask is saved: the handlers run with none added (SA_NODEFER), so there is none to restore.
+  // No signal mask is saved, which would take a system call: a handler that leaves knows it.
   if (sigsetjmp(jump_, 0) == 0) {
     inside_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
