@@ -34,11 +34,13 @@ std::optional<Difference> compare_output(const OutputRule& rule, const Tensor& t
     if (a == b || (!skip.empty() && skip[i])) continue;
     const ElementDifference kind = compare_elements(tensor.dtype, a, b, agreed);
     if (kind == ElementDifference::kAgreed || kind == ElementDifference::kNone) continue;
-    if (kind > worst && worst <= ElementDifference::kNanBits) {  // what came before was less than a difference
-      distances.clear();
-      d.max_ulp = 0;
+    if (!rule.nan_bits) {
+      if (kind > worst && worst <= ElementDifference::kNanBits) {  // what came before was less than a difference
+        distances.clear();
+        d.max_ulp = 0;
+      }
+      if (kind == ElementDifference::kNanBits && worst > kind) continue;
     }
-    if (kind == ElementDifference::kNanBits && worst > kind) continue;
     worst = std::max(worst, kind);
     const std::uint64_t distance = ulp_distance(tensor.dtype, a, b);
     if (is_float(tensor.dtype) && is_finite(tensor.dtype, a) && is_finite(tensor.dtype, b)) {
