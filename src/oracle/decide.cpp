@@ -72,10 +72,13 @@ Row read_picks(const Decision& d, std::int64_t row, const std::vector<std::int64
   const std::int64_t slots = columns_of(*d.pick);
   const std::int64_t n = static_cast<std::int64_t>(keys.size());
   Row result;
-  std::int64_t previous = -1;
+  std::int64_t previous = -1, first_empty = -1;
   for (std::int64_t slot = 0; slot < slots; ++slot) {
     const std::int64_t pick = integer_at(*d.pick, d.pick_bytes, row * slots + slot);
-    if (d.rule->has_none && pick == d.rule->none && (pick < 0 || pick >= n)) continue;
+    if (d.rule->has_none && pick == d.rule->none && (pick < 0 || pick >= n)) {
+      if (first_empty < 0) first_empty = slot;
+      continue;
+    }
     if (pick < 0 || pick >= n) {
       result.wrong = at_slot(slot) + " picks " + std::to_string(pick) + " of " + std::to_string(n) + " candidates";
       return result;
@@ -91,6 +94,10 @@ Row read_picks(const Decision& d, std::int64_t row, const std::vector<std::int64
                        std::to_string(slot);
         return result;
       }
+    }
+    if (d.rule->sorted && first_empty >= 0) {
+      result.wrong = at_slot(slot) + " holds " + std::to_string(pick) + " behind the empty " + at_slot(first_empty);
+      return result;
     }
     if (d.rule->sorted && previous >= 0) {
       const std::int64_t key_before = keys[static_cast<std::size_t>(previous)];
@@ -169,6 +176,7 @@ bool can_judge(const Decision& d) {
 
 void judge_values(const Call& call, const Decision& d, Side side, std::vector<Evidence>& seen) {
   if (d.values == nullptr || d.value_bytes.empty() || d.values->dtype != d.by->dtype) return;
+  if (element_count(*d.values) != element_count(*d.pick)) return;
   const std::int64_t slots = columns_of(*d.pick), n = columns_of(*d.by);
   std::optional<Evidence> mildest;
   for (std::int64_t i = 0; i < rows_of(*d.pick) * slots; ++i) {
@@ -215,6 +223,26 @@ Flip flip_at(const Decision& target, const Decision& against, std::int64_t row, 
     flip.gap_ulp[s] = ulp_distance(flip.by_dtype, flip.rank_bits[s][0], flip.rank_bits[s][1]);
   }
   return flip;
+}
+
+// By the rule's own words the two rows of picks are equally right: any of equals, or the same picks in any order.
+bool is_free_choice(const Decision& target, const Decision& against, std::int64_t row) {
+  if (!target.rule->tie_lowest_index) {
+    std::vector<std::int64_t> a, b;
+    rank_keys(target, row, a);
+    rank_keys(against, row, b);
+    if (a == b) return true;
+  }
+  if (target.rule->sorted) return false;
+  const std::int64_t slots = columns_of(*target.pick);
+  std::vector<std::int64_t> a, b;
+  for (std::int64_t i = row * slots; i < (row + 1) * slots; ++i) {
+    a.push_back(integer_at(*target.pick, target.pick_bytes, i));
+    b.push_back(integer_at(*against.pick, against.pick_bytes, i));
+  }
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
 }
 
 std::string picks_text(const Flip& flip) {
@@ -300,17 +328,14 @@ PickJudgement compare_picks(const Call& call, const Decision& target, const Deci
     const bool follows =
         judged && judge_row(target, row, keys).wrong.empty() && judge_row(against, row, keys).wrong.empty();
     // Each side follows from its own ranking: then either the rankings differ, or equals may be picked freely.
-    if (follows && !target.rule->tie_lowest_index) {
-      const std::size_t size = static_cast<std::size_t>(columns_of(*target.by)) * size_of(target.by->dtype);
-      const auto at = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * size);
-      if (std::equal(target.by_bytes.begin() + at, target.by_bytes.begin() + at + static_cast<std::ptrdiff_t>(size),
-                     against.by_bytes.begin() + at)) {
-        judgement.free.resize(static_cast<std::size_t>(rows * slots), false);
-        for (std::int64_t s = 0; s < slots; ++s) {
-          if (differs(s)) judgement.free[static_cast<std::size_t>(row * slots + s)] = true;
-        }
-        continue;
+    if (follows && is_free_choice(target, against, row)) {
+      judgement.free.resize(static_cast<std::size_t>(rows * slots), false);
+      judgement.free_rows.resize(static_cast<std::size_t>(rows), false);
+      judgement.free_rows[static_cast<std::size_t>(row)] = true;
+      for (std::int64_t s = 0; s < slots; ++s) {
+        if (differs(s)) judgement.free[static_cast<std::size_t>(row * slots + s)] = true;
       }
+      continue;
     }
     judgement.rows[static_cast<std::size_t>(row)] = true;
     std::optional<Flip>& first = follows ? first_flip : first_wrong;

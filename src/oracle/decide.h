@@ -12,8 +12,12 @@
 
 namespace fusediff {
 
-// The tensors of one decide rule on one side. Empty spans: not to be had (an unwanted output).
+// The tensors of one decide rule on one side. Empty spans: not to be had (an unwanted output). Not to be copied:
+// by_bytes may lie in `full`.
 struct Decision {
+  Decision() = default;
+  Decision(Decision&&) = default;
+  Decision& operator=(Decision&&) = default;
   const DecideRule* rule = nullptr;
   const Tensor* by = nullptr;
   const Tensor* pick = nullptr;
@@ -37,7 +41,8 @@ struct PickJudgement {
   std::optional<Flip> flip;
   // [elements of pick] true where the difference is free choice among equals (tie: any).
   std::vector<bool> free;
-  std::vector<bool> rows;  // [rows] true where the picks differ and are not free
+  std::vector<bool> free_rows;  // [rows] true where the picks differ only so: what follows from them differs by right
+  std::vector<bool> rows;       // [rows] true where the picks differ and are not free
 };
 
 // REQUIRES: the same rule of the same call on both sides.

@@ -45,8 +45,9 @@ std::int64_t nan_key(const DecideRule& rule, DType dtype, bool largest) {
 
 std::int64_t key_of(const KeyRule& rule, std::uint64_t bits) {
   if (!is_float(rule.dtype)) {
-    const std::int64_t value = std::clamp(integer_value(rule.dtype, bits), kLeast + 1, kGreatest - 1);
-    return rule.largest ? value : -value;
+    // The complement turns the order around and overflows nowhere. Only the worst i64 shares the key of its neighbour.
+    const std::int64_t value = integer_value(rule.dtype, bits);
+    return std::max(rule.largest ? value : ~value, kNeverPicked + 1);
   }
   if (is_nan(rule.dtype, bits)) return rule.nan_key;
   const std::uint64_t sign = std::uint64_t{1} << (size_of(rule.dtype) * 8 - 1);
