@@ -1,5 +1,6 @@
 #include "oracle/always.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -26,28 +27,65 @@ struct View {
   }
 };
 
-// [rows] false where an element of the row is NaN or infinite; all inputs of another row count must be finite
-// everywhere.
-struct FiniteRows {
-  std::vector<bool> rows;
-  bool all = true;
-};
+bool all_finite(const Tensor& tensor, std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += size_of(tensor.dtype)) {
+    if (!is_finite(tensor.dtype, load_bits(tensor.dtype, bytes.data() + at))) return false;
+  }
+  return true;
+}
 
-FiniteRows finite_rows(const Call& call, std::span<const std::span<const std::byte>> inputs, std::int64_t rows) {
-  FiniteRows finite{std::vector<bool>(static_cast<std::size_t>(rows), true), true};
+bool may_be_infinite(const Tensor& input, std::span<const std::byte> bytes) {
+  return input.present && is_float(input.dtype) && !bytes.empty();
+}
+
+bool all_inputs_finite(const Call& call, std::span<const std::span<const std::byte>> inputs) {
+  for (std::size_t t = 0; t < call.inputs.size(); ++t) {
+    if (may_be_infinite(call.inputs[t], inputs[t]) && !all_finite(call.inputs[t], inputs[t])) return false;
+  }
+  return true;
+}
+
+// The axis of a tensor along which the operator's rows are independent; nothing where there is none.
+template <typename Rule>
+std::optional<std::size_t> row_axis(const Operator& op, const Rule& rule) {
+  if (!op.rows) return std::nullopt;
+  for (std::size_t d = 0; d < rule.shape.size(); ++d) {
+    if (rule.shape[d].text() == op.rows->dim) return d;
+  }
+  return std::nullopt;
+}
+
+// Index along `axis` of element i of a tensor of that shape.
+std::size_t index_along(const std::vector<std::int64_t>& shape, std::size_t axis, std::int64_t i) {
+  for (std::size_t d = shape.size(); d-- > axis + 1;) i /= shape[d];
+  return static_cast<std::size_t>(i % shape[axis]);
+}
+
+// [rows of the output's view] false where an input that the row may depend on is not finite: by the schema's `rows`
+// its own row and all that rows share, else any.
+std::vector<bool> finite_rows(const Call& call, std::span<const std::span<const std::byte>> inputs, std::size_t output,
+                              std::int64_t rows, std::int64_t columns) {
+  const Operator& op = *call.op;
+  const std::vector<std::int64_t>& shape = call.outputs[output].shape;
+  const std::optional<std::size_t> out_axis = row_axis(op, op.outputs[output]);
+  std::vector<bool> finite(static_cast<std::size_t>(rows), true);
   for (std::size_t t = 0; t < call.inputs.size(); ++t) {
     const Tensor& input = call.inputs[t];
-    if (!input.present || !is_float(input.dtype) || inputs[t].empty()) continue;
-    const View view{input, inputs[t], row_count(input), column_count(input)};
-    for (std::int64_t i = 0; i < view.rows * view.columns; ++i) {
-      if (is_finite(input.dtype, view.bits(i))) continue;
-      finite.all = false;
-      if (view.rows == rows) {
-        finite.rows[static_cast<std::size_t>(i / view.columns)] = false;
-      } else {
-        finite.rows.assign(finite.rows.size(), false);
-        return finite;
-      }
+    if (!may_be_infinite(input, inputs[t]) || all_finite(input, inputs[t])) continue;
+    const std::optional<std::size_t> in_axis = row_axis(op, op.inputs[t]);
+    const bool apart = out_axis && in_axis && *out_axis + 1 < shape.size() && input.stride[*in_axis] != 0 &&
+                       std::find(op.rows->inputs.begin(), op.rows->inputs.end(), input.name) != op.rows->inputs.end();
+    if (!apart) return std::vector<bool>(finite.size(), false);
+    const std::vector<std::int64_t> stored = stored_shape(input);
+    std::vector<bool> finite_index(static_cast<std::size_t>(stored[*in_axis]), true);
+    for (std::int64_t i = 0; i < stored_count(input); ++i) {
+      const std::byte* element = inputs[t].data() + static_cast<std::size_t>(i) * size_of(input.dtype);
+      if (!is_finite(input.dtype, load_bits(input.dtype, element)))
+        finite_index[index_along(stored, *in_axis, i)] = false;
+    }
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::size_t index = index_along(shape, *out_axis, row * columns);
+      if (index >= finite_index.size() || !finite_index[index]) finite[static_cast<std::size_t>(row)] = false;
     }
   }
   return finite;
@@ -134,16 +172,16 @@ std::string broken_permutation(const View& view) {
 
 // "" when the rule holds, or does not apply.
 std::string broken(const Call& call, std::span<const std::span<const std::byte>> inputs, const AlwaysRule& rule,
-                   const View& view) {
+                   std::size_t output, const View& view) {
   switch (rule.kind) {
     case AlwaysKind::kRange:
       return broken_range(call, rule, view);
     case AlwaysKind::kDistinctInRow:
       return broken_distinct(call, view);
     case AlwaysKind::kFiniteIfInputsFinite:
-      return finite_rows(call, inputs, 0).all ? broken_finite(view) : "";
+      return all_inputs_finite(call, inputs) ? broken_finite(view) : "";
     case AlwaysKind::kRowSums:
-      return broken_sums(rule, view, finite_rows(call, inputs, view.rows).rows);
+      return broken_sums(rule, view, finite_rows(call, inputs, output, view.rows, view.columns));
     case AlwaysKind::kPermutation:
       return broken_permutation(view);
   }
@@ -165,7 +203,7 @@ std::vector<Evidence> judge_always(const Call& call, std::span<const std::span<c
         const Result<std::int64_t> holds = call.evaluate(*rule.condition);
         if (!holds.ok() || *holds == 0) continue;
       }
-      const std::string what = broken(call, inputs, rule, view);
+      const std::string what = broken(call, inputs, rule, o, view);
       if (what.empty()) continue;
       seen.push_back({FindingClass::kInvariant, "always", tensor.name, call.op->outputs[o].stage, side,
                       tensor.name + " holds " + what});
