@@ -67,7 +67,7 @@ Result<Measured> measure(Engine& engine, Case c, double seconds) {
   return measured;
 }
 
-Status run(double seconds) {
+Status run(double seconds, std::string_view only) {
   TargetLoader loader(target_folders());
   const Result<const Target*> builtin = loader.load("builtin");
   if (!builtin.ok()) return builtin.error();
@@ -78,6 +78,7 @@ Status run(double seconds) {
   std::printf("%-40s %12s %14s %14s %22s\n", "pair, fresh inputs each check", "checks/s", "us a check", "us in paths",
               "wall / time in paths");
   for (const Subject& subject : kSubjects) {
+    if (std::string_view(subject.name).find(only) == std::string_view::npos) continue;
     const Result<Case> c = parse_case(subject.json);
     if (!c.ok()) return our_error(c.error().what);
     Result<Measured> warm = measure(engine, *c, seconds / 10);
@@ -97,18 +98,20 @@ Status run(double seconds) {
 
 int main(int count, char** arguments) {
   double seconds = 3;
-  if (count == 2) {
+  if (count == 2 || count == 3) {
     const auto given = fusediff::seconds_of("fusediff-bench", arguments[1]);
     if (!given.ok()) {
       std::fprintf(stderr, "fusediff-bench: %s\n", given.error().what.c_str());
       return 2;
     }
     seconds = *given;
-  } else if (count > 2) {
-    std::fprintf(stderr, "fusediff-bench: takes one argument, the seconds for each line of the table\n");
+  } else if (count > 3) {
+    std::fprintf(stderr,
+                 "fusediff-bench: takes the seconds for each line of the table, then a part of the names of the lines "
+                 "that are wanted\n");
     return 2;
   }
-  const fusediff::Status status = fusediff::run(seconds);
+  const fusediff::Status status = fusediff::run(seconds, count == 3 ? arguments[2] : "");
   if (status.ok()) return 0;
   std::fprintf(stderr, "fusediff-bench: %s\n", status.error().what.c_str());
   return status.error().blame == fusediff::Blame::kUser ? 2 : 3;

@@ -62,7 +62,8 @@ void rerun_in_the_middle(const Scene& scene, Side side, Judgement& judgement) {
   if (!first.guard_hit || first.guard_hit->tensor.empty()) return;
   const Execution again = run_once(scene, side, {scene.fills[index_of(side)], first.guard_hit->tensor, false});
   if (again.ending == Ending::kGuardHit && again.guard_hit->tensor == first.guard_hit->tensor) return;
-  judge_side(scene.sides[index_of(side)]->call(), scene.call, scene.inputs, again, side, false, judgement);
+  judge_memory_and_ending(scene.sides[index_of(side)]->call(), again, side, false, judgement);
+  if (again.ending == Ending::kOk) judge_own_outputs(scene.call, scene.inputs, again, side, judgement);
 }
 
 bool fill_comes_back(const Scene& scene, Side side) {

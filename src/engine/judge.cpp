@@ -133,20 +133,24 @@ void explain_by_earlier_stages(Judgement& judgement) {
   }
 }
 
+void add(std::vector<Evidence> seen, Judgement& judgement) {
+  for (Evidence& evidence : seen) judgement.evidence.push_back(std::move(evidence));
+}
+
 }  // namespace
 
-void judge_side(const Call& call, const Call& ordered, std::span<const std::span<const std::byte>> inputs,
-                const Execution& execution, Side side, bool outside, Judgement& judgement) {
-  const auto add = [&](std::vector<Evidence> seen) {
-    for (Evidence& evidence : seen) judgement.evidence.push_back(std::move(evidence));
-  };
-  if (std::optional<Evidence> ending = judge_ending(execution, side, outside))
-    judgement.evidence.push_back(std::move(*ending));
-  add(judge_memory(call, execution, side));
-  if (execution.ending != Ending::kOk || outside) return;
-  add(judge_always(ordered, inputs, execution, side));
-  for (std::size_t rule = 0; rule < ordered.op->decide.size(); ++rule) {
-    add(judge_own_picks(ordered, decision_of(ordered, rule, inputs, execution), side));
+void judge_memory_and_ending(const Call& call, const Execution& execution, Side side, bool outside,
+                             Judgement& judgement) {
+  std::optional<Evidence> ending = judge_ending(execution, side, outside);
+  if (ending) judgement.evidence.push_back(std::move(*ending));
+  add(judge_memory(call, execution, side), judgement);
+}
+
+void judge_own_outputs(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& execution,
+                       Side side, Judgement& judgement) {
+  add(judge_always(call, inputs, execution, side), judgement);
+  for (std::size_t rule = 0; rule < call.op->decide.size(); ++rule) {
+    add(judge_own_picks(call, decision_of(call, rule, inputs, execution), side), judgement);
   }
 }
 

@@ -18,10 +18,13 @@ struct Judgement {
   std::vector<Flip> flips;
 };
 
-// What each side did alone: ending, memory, always, its own picks. call: in that side's spelling; ordered: in the
-// target side's.
-void judge_side(const Call& call, const Call& ordered, std::span<const std::span<const std::byte>> inputs,
-                const Execution& execution, Side side, bool outside, Judgement& judgement);
+// What a side did alone. call: in its own spelling.
+void judge_memory_and_ending(const Call& call, const Execution& execution, Side side, bool outside,
+                             Judgement& judgement);
+
+// always, and its own picks. call: in the target side's spelling. REQUIRES: it ended in kOk.
+void judge_own_outputs(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& execution,
+                       Side side, Judgement& judgement);
 
 // How the outputs of the sides differ. REQUIRES: both ended in kOk. compared: [outputs] false where one side does not
 // give the output. Without truth (nullptr) numeric differences stay `damage`.

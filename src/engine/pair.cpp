@@ -28,6 +28,10 @@ std::string chosen_dtype(const Case& c, const Call& call, const std::string& out
   return "";
 }
 
+bool lies_on_input(const Call& call) {
+  return std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& output) { return output.on >= 0; });
+}
+
 bool may_run_again(Ending ending) {
   return ending == Ending::kOk || ending == Ending::kRejected || ending == Ending::kFailed ||
          ending == Ending::kUnsupported;
@@ -39,7 +43,7 @@ PairCheck::PairCheck(const Case& c, const Prepared& prepared, const Comparison& 
                      Runner& runner, std::array<Execution, 2>& executions)
     : case_(c),
       prepared_(prepared),
-      call_(prepared.call),
+      call_(&prepared.call),
       comparison_(comparison),
       options_(options),
       runner_(runner),
@@ -54,23 +58,20 @@ std::optional<Verdict> PairCheck::set_up() {
     const Operator* op = path.target->schema.find(case_.op);
     if (op == nullptr) return skip(path.target->name + " does not offer " + case_.op);
     if (!op->has_path(path.path)) return skip(path.target->name + " offers no path " + path.path + " of " + case_.op);
-    Adapted adapted;
-    if (side == Side::kTarget) {
-      adapted.call = call_;
-      for (int i = 0; i < static_cast<int>(call_.inputs.size()); ++i) adapted.input_from.push_back(i);
-      for (int i = 0; i < static_cast<int>(call_.outputs.size()); ++i) adapted.output_from.push_back(i);
+    const Bank bank = side == Side::kTarget ? Bank::kFirst : Bank::kSecond;
+    // Outputs lie on inputs on the target side only; where none does, two sides of one record share the call.
+    if (side == Side::kTarget || (op == call_->op && !lies_on_input(*call_))) {
+      sides_[s] = std::make_unique<SideRun>(path, *call_, bank, options_.keep_context);
     } else {
-      Result<Adapted> other = adapt(call_, *op, options_.outside);
-      if (!other.ok()) return skip(name_of_side(path) + ": " + other.error().what);
-      adapted = *std::move(other);
+      Result<Adapted> adapted = adapt(*call_, *op, options_.outside);
+      if (!adapted.ok()) return skip(name_of_side(path) + ": " + adapted.error().what);
+      sides_[s] = std::make_unique<SideRun>(path, *std::move(adapted), bank, options_.keep_context);
     }
-    sides_[s] = std::make_unique<SideRun>(path, std::move(adapted),
-                                          side == Side::kTarget ? Bank::kFirst : Bank::kSecond, options_.keep_context);
     side_pointers_[s] = sides_[s].get();
     execution_pointers_[s] = &executions_[s];
   }
-  compared_.assign(call_.outputs.size(), true);
-  for (std::size_t o = 0; o < compared_.size(); ++o) compared_[o] = sides_[1]->gives(o) && call_.outputs[o].present;
+  compared_.assign(call_->outputs.size(), true);
+  for (std::size_t o = 0; o < compared_.size(); ++o) compared_[o] = sides_[1]->gives(o) && call_->outputs[o].present;
   return std::nullopt;
 }
 
@@ -104,32 +105,54 @@ std::optional<Verdict> PairCheck::ended_early() const {
   return std::nullopt;
 }
 
-Scene PairCheck::scene() { return {runner_, call_, inputs_, side_pointers_, execution_pointers_, fills_, budget_}; }
+Scene PairCheck::scene() { return {runner_, *call_, inputs_, side_pointers_, execution_pointers_, fills_, budget_}; }
 
 std::optional<Verdict> PairCheck::first_look() {
   if (std::optional<Verdict> early = set_up()) return early;
   run_both();
   if (std::optional<Verdict> early = ended_early()) return early;
-  for (const Side side : kSides) {
-    const std::size_t s = index_of(side);
-    judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, options_.outside, first_);
+  judge_sides(first_);
+  const bool same = same_bits();
+  if (both_ok() && !options_.outside && !same) {
+    judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   }
-  if (both_ok() && !options_.outside)
-    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   if (!first_.evidence.empty()) return std::nullopt;
   if (options_.outside) return Verdict{};
+  // The sides' fills differ: equal bytes were written by both.
   for (const Side side : kSides) {
-    if (shows_fill(call_, executions_[index_of(side)]) && fill_comes_back(scene(), side)) return std::nullopt;
+    if (same || !shows_fill(*call_, executions_[index_of(side)])) continue;
+    if (fill_comes_back(scene(), side)) return std::nullopt;
   }
-  const std::string vacuous = judge_vacuous(call_, executions_[1]);
+  const std::string vacuous = judge_vacuous(*call_, executions_[1]);
   if (!vacuous.empty()) return Verdict{Verdict::Kind::kVacuous, vacuous, {}};
   return Verdict{};
+}
+
+// Every output of both sides, byte by byte: what one side's own rules say of them holds for the other's too.
+bool PairCheck::same_bits() const {
+  if (!both_ok()) return false;
+  for (std::size_t o = 0; o < call_->outputs.size(); ++o) {
+    if (call_->outputs[o].present && (!compared_[o] || executions_[0].outputs[o] != executions_[1].outputs[o]))
+      return false;
+  }
+  return true;
+}
+
+void PairCheck::judge_sides(Judgement& judgement) const {
+  const bool same = same_bits();
+  for (const Side side : kSides) {
+    const std::size_t s = index_of(side);
+    const bool outputs_judged = same && side == Side::kAgainst && judgement.evidence.empty();
+    judge_memory_and_ending(sides_[s]->call(), executions_[s], side, options_.outside, judgement);
+    if (executions_[s].ending != Ending::kOk || options_.outside || outputs_judged) continue;
+    judge_own_outputs(*call_, inputs_, executions_[s], side, judgement);
+  }
 }
 
 std::string PairCheck::suspicion() const {
   Judgement judgement = first_;
   if (judgement.evidence.empty()) return case_.op + " shows its fill";
-  rank_evidence(call_, judgement);
+  rank_evidence(*call_, judgement);
   return signature_of(finding_from(judgement));
 }
 
@@ -137,22 +160,20 @@ std::string PairCheck::suspicion() const {
 // case's own.
 void PairCheck::ask_for_every_output() {
   if (case_.unwanted.empty() || options_.outside) return;
-  const Call narrow = call_;
+  const Call* const narrow = call_;
+  fuller_ = *call_;
   const Judgement first = first_;
   const std::array<Execution, 2> before = executions_;
-  for (std::size_t o = 0; o < call_.outputs.size(); ++o) {
-    const std::string& name = call_.outputs[o].name;
-    if (std::find(case_.unwanted.begin(), case_.unwanted.end(), name) != case_.unwanted.end())
-      call_.outputs[o].present = true;
+  for (Tensor& output : fuller_->outputs) {
+    const std::string& name = output.name;
+    if (std::find(case_.unwanted.begin(), case_.unwanted.end(), name) != case_.unwanted.end()) output.present = true;
   }
   first_ = {};
+  call_ = &*fuller_;
   if (!set_up()) {
     run_both();
-    for (const Side side : kSides) {
-      const std::size_t s = index_of(side);
-      judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, false, first_);
-    }
-    if (both_ok()) judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
+    judge_sides(first_);
+    if (both_ok()) judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
     const auto still = [&](const Evidence& evidence) {
       return std::any_of(first_.evidence.begin(), first_.evidence.end(),
                          [&](const Evidence& other) { return other.tensor == evidence.tensor; });
@@ -170,10 +191,7 @@ void PairCheck::ask_for_every_output() {
 Verdict PairCheck::explain() {
   ask_for_every_output();
   Judgement judgement;
-  for (const Side side : kSides) {
-    const std::size_t s = index_of(side);
-    judge_side(sides_[s]->call(), call_, inputs_, executions_[s], side, options_.outside, judgement);
-  }
+  judge_sides(judgement);
   Finding finding;
   for (const Side side : kSides) {
     rerun_in_the_middle(scene(), side, judgement);
@@ -185,14 +203,14 @@ Verdict PairCheck::explain() {
   }
   if (both_ok() && !options_.outside) {
     Judgement probe;
-    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, nullptr, probe);
+    judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, probe);
     Truth truth;
     if (!probe.differences.empty()) truth = compute_truth(prepared_, comparison_, options_, runner_);
-    judge_outputs(call_, inputs_, executions_[0], executions_[1], compared_, truth.outputs.empty() ? nullptr : &truth,
+    judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, truth.outputs.empty() ? nullptr : &truth,
                   judgement);
     if (!truth.path.empty()) notes_.push_back("truth: " + truth.path + " in f64");
   }
-  rank_evidence(call_, judgement);
+  rank_evidence(*call_, judgement);
   if (judgement.evidence.empty()) return Verdict{};  // what looked like a fill was a value
   const std::array<Rate, 2> rates = finding.rates;
   finding = finding_from(judgement);
@@ -201,13 +219,13 @@ Verdict PairCheck::explain() {
     finding.influence =
         find_influence(scene(), judgement.differences.empty() ? 0 : judgement.differences.front().first);
   }
-  for (const Tensor& output : call_.outputs) {
+  for (const Tensor& output : call_->outputs) {
     if (output.present && output.on >= 0)
-      notes_.push_back(output.name + " lies on " + call_.inputs[static_cast<std::size_t>(output.on)].name +
+      notes_.push_back(output.name + " lies on " + call_->inputs[static_cast<std::size_t>(output.on)].name +
                        ": it has no fill, unwritten bytes of it cannot be seen");
   }
   finding.notes = notes_;
-  finding.notes.insert(finding.notes.end(), call_.notes.begin(), call_.notes.end());
+  finding.notes.insert(finding.notes.end(), call_->notes.begin(), call_->notes.end());
   add_hashes(finding);
   return {Verdict::Kind::kFinding, "", std::move(finding)};
 }
@@ -224,7 +242,7 @@ Finding PairCheck::finding_from(const Judgement& judgement) const {
   }
   finding.output = first.tensor;
   finding.relation = first.relation;
-  finding.dtype = chosen_dtype(case_, call_, first.tensor);
+  finding.dtype = chosen_dtype(case_, *call_, first.tensor);
   finding.cls = first.cls;
   finding.stage = first.cls >= FindingClass::kInvariant ? stage_to_blame(judgement) : std::nullopt;
   if (!finding.stage) finding.stage = first.stage;
@@ -240,14 +258,14 @@ Finding PairCheck::finding_from(const Judgement& judgement) const {
 }
 
 void PairCheck::add_hashes(Finding& finding) const {
-  for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
-    if (!call_.inputs[i].present) continue;
+  for (std::size_t i = 0; i < call_->inputs.size(); ++i) {
+    if (!call_->inputs[i].present) continue;
     const Hash128 hash = hash128(inputs_[i]);
-    finding.input_hashes.push_back({call_.inputs[i].name, {hash, hash}});
+    finding.input_hashes.push_back({call_->inputs[i].name, {hash, hash}});
   }
-  for (std::size_t o = 0; o < call_.outputs.size(); ++o) {
-    if (!call_.outputs[o].present) continue;
-    TensorHash hash{call_.outputs[o].name, {}};
+  for (std::size_t o = 0; o < call_->outputs.size(); ++o) {
+    if (!call_->outputs[o].present) continue;
+    TensorHash hash{call_->outputs[o].name, {}};
     for (const Side side : kSides) {
       const Execution& e = executions_[index_of(side)];
       if (e.ending == Ending::kOk && compared_[o]) hash.hash[index_of(side)] = hash128(e.outputs[o]);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,10 +43,13 @@ class PairCheck {
   Finding finding_from(const Judgement& judgement) const;
   void add_hashes(Finding& finding) const;
   bool both_ok() const;
+  bool same_bits() const;
+  void judge_sides(Judgement& judgement) const;
 
   const Case& case_;
   const Prepared& prepared_;
-  Call call_;  // prepared_.call, or the same with every output asked for
+  const Call* call_;            // prepared_.call, or the fuller one
+  std::optional<Call> fuller_;  // the same with every output asked for
   const Comparison& comparison_;
   const CheckOptions& options_;
   Runner& runner_;

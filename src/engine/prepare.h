@@ -38,8 +38,8 @@ struct Unprepared {
 std::variant<Prepared, Unprepared> prepare(const Case& c, const Operator& op, const Comparison& comparison,
                                            const CheckOptions& options, Runner& runner);
 
-// The inputs of `prepared` in f64, saved ones computed anew in f64. absolute: of the magnitudes. Nothing when a
-// producer does not offer f64. Matches widened(prepared.call).
+// The inputs of `prepared` in f64, all logical elements, saved ones computed anew in f64. absolute: of the magnitudes.
+// Nothing when a producer does not offer f64. Matches widened(prepared.call).
 std::optional<std::vector<Bytes>> widened_inputs(const Prepared& prepared, const Comparison& comparison,
                                                  const CheckOptions& options, Runner& runner, bool absolute);
 

@@ -2,6 +2,14 @@
 
 namespace fusediff {
 
+SideRun::SideRun(const PathOf& path, const Call& call, Bank bank, bool keep_context)
+    : target_(path.target),
+      path_(path.path),
+      shared_(&call),
+      bank_(bank),
+      keep_context_(keep_context),
+      aligned_(true) {}
+
 SideRun::SideRun(const PathOf& path, Adapted adapted, Bank bank, bool keep_context)
     : target_(path.target),
       path_(path.path),
@@ -17,14 +25,17 @@ SideRun::SideRun(const PathOf& path, Adapted adapted, Bank bank, bool keep_conte
 void SideRun::run(Runner& runner, const std::vector<std::span<const std::byte>>& inputs, const RunChoice& choice,
                   Execution& execution) const {
   std::vector<std::span<const std::byte>> own;
-  own.reserve(adapted_.input_from.size());
-  for (const int from : adapted_.input_from)
-    own.push_back(from < 0 ? std::span<const std::byte>() : inputs[static_cast<std::size_t>(from)]);
+  if (shared_ == nullptr) {
+    own.reserve(adapted_.input_from.size());
+    for (const int from : adapted_.input_from) {
+      own.push_back(from < 0 ? std::span<const std::byte>() : inputs[static_cast<std::size_t>(from)]);
+    }
+  }
   RunRequest request;
   request.target = target_;
   request.path = path_;
-  request.call = &adapted_.call;
-  request.inputs = own;
+  request.call = &call();
+  request.inputs = shared_ == nullptr ? own : inputs;
   request.fills = choice.fills;
   request.bank = bank_;
   request.middle = choice.middle;

@@ -86,28 +86,6 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-    case DType::kI64:
-      return 8;
-    case DType::kF32:
-    case DType::kI32:
-      return 4;
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kI16:
-      return 2;
-    case DType::kF8E4M3FN:
-    case DType::kF8E5M2:
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kBool:
-      break;
-  }
-  return 1;
-}
-
 bool is_float(DType dtype) { return static_cast<std::int32_t>(dtype) < static_cast<std::int32_t>(DType::kI64); }
 
 const FloatFormat& float_format(DType dtype) {
@@ -126,14 +104,6 @@ const FloatFormat& float_format(DType dtype) {
       return kF64Format;
   }
 }
-
-std::uint64_t load_bits(DType dtype, const std::byte* element) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, element, size_of(dtype));
-  return bits;
-}
-
-void store_bits(DType dtype, std::uint64_t bits, std::byte* element) { std::memcpy(element, &bits, size_of(dtype)); }
 
 double float_value(DType dtype, std::uint64_t bits) {
   switch (dtype) {

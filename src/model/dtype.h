@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -34,7 +35,22 @@ inline constexpr std::array kDTypes = {DType::kF64,      DType::kF32,    DType::
 std::string_view name_of(DType dtype);
 std::optional<DType> dtype_named(std::string_view name);
 // Bytes of an element: 1, 2, 4 or 8.
-std::size_t size_of(DType dtype);
+constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+    case DType::kI64:
+      return 8;
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI16:
+      return 2;
+    default:
+      return 1;
+  }
+}
 bool is_float(DType dtype);
 
 // A binary floating-point format, 1 sign bit in front.
@@ -52,8 +68,26 @@ struct FloatFormat {
 const FloatFormat& float_format(DType dtype);
 
 // The raw little-endian bits of one element, zero-extended.
-std::uint64_t load_bits(DType dtype, const std::byte* element);
-void store_bits(DType dtype, std::uint64_t bits, std::byte* element);
+inline std::uint64_t load_bits(DType dtype, const std::byte* element) {
+  std::uint64_t bits = 0;
+  switch (size_of(dtype)) {  // a copy of known size is one move
+    case 8:
+      std::memcpy(&bits, element, 8);
+      break;
+    case 4:
+      std::memcpy(&bits, element, 4);
+      break;
+    case 2:
+      std::memcpy(&bits, element, 2);
+      break;
+    default:
+      std::memcpy(&bits, element, 1);
+  }
+  return bits;
+}
+inline void store_bits(DType dtype, std::uint64_t bits, std::byte* element) {
+  std::memcpy(element, &bits, size_of(dtype));
+}
 
 // The value of float bits, exact in double (NaN of any payload gives a NaN). REQUIRES: is_float(dtype).
 double float_value(DType dtype, std::uint64_t bits);
