@@ -36,10 +36,11 @@ Result<std::string> finding_text(const Bundle& bundle) {
 }
 
 Status write_files(const fs::path& folder, const Bundle& bundle, const std::string& finding) {
-  const std::pair<const char*, std::string> files[] = {{"case.json", write_case(with_bits_inline(bundle.smallest), 2) + "\n"},
-                                                       {"original.json", write_case(with_bits_inline(bundle.original), 2) + "\n"},
-                                                       {"finding.json", finding},
-                                                       {"environment.json", bundle.environment}};
+  const std::pair<const char*, std::string> files[] = {
+      {"case.json", write_case(with_bits_inline(bundle.smallest), 2) + "\n"},
+      {"original.json", write_case(with_bits_inline(bundle.original), 2) + "\n"},
+      {"finding.json", finding},
+      {"environment.json", bundle.environment}};
   for (const auto& [name, text] : files) {
     if (Status written = write_file(folder / name, text); !written.ok()) return written;
   }
@@ -107,7 +108,8 @@ Result<Bundle> read_bundle(const fs::path& path) {
     return user_error((path / "finding.json").string() + ": " + what);
   };
   try {
-    Json json = Json::parse(*text);
+    Json json = Json::parse(*text, nullptr, false);
+    if (!json.is_object()) return wrong("is cut off or no JSON; a whole finding is needed");
     if (const auto replay = json.find("replay"); replay != json.end()) {
       bundle.replay = Replay{replay->at("runs"), replay->at("same")};
       json.erase(replay);

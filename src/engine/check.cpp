@@ -49,6 +49,7 @@ struct Engine::State {
   Comparison comparison;
   CheckOptions options;
   Runner runner;
+  DrawCache draws;
   std::array<Execution, 2> executions;
   std::optional<Prepared> prepared;
   std::unordered_map<std::string, Explained> explained;
@@ -68,7 +69,8 @@ Result<CheckResult> Engine::check(const Case& c, bool anew) {
   state.prepared.reset();
   const Operator* op = find(c.op);
   if (op == nullptr) return skipped(state.comparison.sides[0].target->name + " does not offer " + c.op);
-  std::variant<Prepared, Unprepared> prepared = prepare(c, *op, state.comparison, state.options, state.runner);
+  std::variant<Prepared, Unprepared> prepared =
+      prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
   if (const Unprepared* failed = std::get_if<Unprepared>(&prepared)) {
     if (failed->skip) return skipped(failed->error.what);
     return failed->error;
@@ -118,7 +120,7 @@ std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side sid
   State& state = *state_;
   const Operator* op = find(c.op);
   if (op == nullptr) return std::nullopt;
-  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner);
+  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
   Prepared* prepared = std::get_if<Prepared>(&made);
   if (prepared == nullptr) return std::nullopt;
   for (Tensor& output : prepared->call.outputs) {

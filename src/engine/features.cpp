@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "oracle/bits.h"
 #include "oracle/decide.h"
 
@@ -69,7 +70,7 @@ Features features_of(const Call& call, const std::vector<std::span<const std::by
   for (std::size_t o = 0; o < call.outputs.size(); ++o) {
     if (!compared[o] || target.outputs[o].size() != against.outputs[o].size()) continue;
     elements += static_cast<std::int64_t>(target.outputs[o].size() / size_of(call.outputs[o].dtype));
-    if (target.outputs[o] == against.outputs[o]) continue;
+    if (same_bytes(target.outputs[o], against.outputs[o])) continue;
     differing += differing_elements(call.outputs[o].dtype, target.outputs[o], against.outputs[o]);
     largest = std::max(largest, largest_distance(call.outputs[o].dtype, target.outputs[o], against.outputs[o]));
   }

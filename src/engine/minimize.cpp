@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "engine/explicit_case.h"
@@ -163,33 +165,50 @@ class Minimizer {
     return {sizes.begin(), sizes.end()};
   }
 
-  // Overrides and patches that no longer lie inside are dropped with the rows and columns that they stood in.
-  Case resized(const std::string& dim, std::int64_t size) const {
+  // Overrides and patches keep their place, rows and columns counted; what would lie outside moves to the last.
+  Case resized(const std::map<std::string, std::int64_t>& sizes) const {
     Case c = best_;
-    c.dims[dim] = size;
-    const Result<Call> call = bind(c, op_, max_bytes_);
-    if (!call.ok()) return c;
-    for (const std::vector<Tensor>* tensors : {&call->inputs, &call->givens}) {
-      for (const Tensor& tensor : *tensors) {
-        const auto value = c.inputs.find(tensor.name);
-        if (value == c.inputs.end()) continue;
-        value->second.set.erase(value->second.set.lower_bound(element_count(tensor)), value->second.set.end());
-        const std::int64_t rows = row_count(tensor), columns = column_count(tensor);
-        std::erase_if(value->second.patches,
-                      [&](const Patch& p) { return p.row_low >= rows || p.column_low >= columns; });
-        for (Patch& patch : value->second.patches) {
-          patch.row_high = std::min(patch.row_high, rows - 1);
-          patch.column_high = std::min(patch.column_high, columns - 1);
-        }
+    for (const auto& [dim, size] : sizes) c.dims[dim] = size;
+    const Result<Call> before = bind(best_, op_, max_bytes_), after = bind(c, op_, max_bytes_);
+    if (!before.ok() || !after.ok()) return c;
+    for (const auto list : {&Call::inputs, &Call::givens}) {
+      for (std::size_t i = 0; i < ((*after).*list).size(); ++i) {
+        const auto value = c.inputs.find(((*after).*list)[i].name);
+        if (value != c.inputs.end()) move_inside(((*before).*list)[i], ((*after).*list)[i], value->second);
       }
     }
     return c;
   }
 
+  static void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {
+    const std::int64_t rows = row_count(after), columns = column_count(after);
+    if (rows == 0 || columns == 0) {
+      value.patches.clear();
+      value.set.clear();
+      return;
+    }
+    for (Patch& patch : value.patches) {
+      for (std::int64_t* row : {&patch.row_low, &patch.row_high}) *row = std::min(*row, rows - 1);
+      for (std::int64_t* column : {&patch.column_low, &patch.column_high}) *column = std::min(*column, columns - 1);
+    }
+    if (before.shape.size() != after.shape.size()) return;
+    std::map<std::int64_t, Literal> moved;
+    for (const auto& [index, literal] : value.set) {
+      std::int64_t rest = index, to = 0, size = 1;
+      for (std::size_t d = after.shape.size(); d-- > 0;) {
+        to += std::min(rest % before.shape[d], after.shape[d] - 1) * size;
+        rest /= before.shape[d];
+        size *= after.shape[d];
+      }
+      moved[to] = literal;
+    }
+    value.set = std::move(moved);
+  }
+
   bool shrink_dims() {
     for (const DimRule& dim : op_.dims) {
       for (const std::int64_t size : smaller_sizes(best_.dims[dim.name])) {
-        if (keeps(resized(dim.name, size))) return true;
+        if (keeps(resized({{dim.name, size}}))) return true;
       }
     }
     // Dims that a rule ties together: both to the same fraction, or both down by one.
@@ -199,9 +218,7 @@ class Minimizer {
         const std::int64_t a = best_.dims[first.name], b = best_.dims[second.name];
         if (a < 2 || b < 2) continue;
         for (const auto& [x, y] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {a / 2, b / 2}, {a - 1, b - 1}}) {
-          Case candidate = resized(first.name, x);
-          candidate.dims[second.name] = y;
-          if (keeps(candidate)) return true;
+          if (keeps(resized({{first.name, x}, {second.name, y}}))) return true;
         }
       }
     }
@@ -359,7 +376,7 @@ class Minimizer {
       for (const std::int64_t other : {size - 1, size + 1}) {
         if (other < 0 || !time_left() || is_stuck()) continue;
         ++checks_;
-        const Result<CheckResult> result = engine_.check(resized(dim.name, other));
+        const Result<CheckResult> result = engine_.check(resized({{dim.name, other}}));
         const bool passes = result.ok() && (result->verdict.kind == Verdict::Kind::kPass ||
                                             result->verdict.kind == Verdict::Kind::kVacuous);
         if (!passes) continue;
@@ -385,16 +402,20 @@ class Minimizer {
 }  // namespace
 
 Result<Minimized> minimize(Engine& engine, const Case& original, const MinimizeOptions& options) {
-  const Result<CheckResult> first = engine.check(original);
-  if (!first.ok()) return first.error();
-  if (!first->verdict.finding) {
+  int checks = 0;
+  std::optional<Finding> finding;
+  while (!finding) {
+    const Result<CheckResult> first = engine.check(original, /*anew=*/true);
+    if (!first.ok()) return first.error();
+    finding = first->verdict.finding;
+    if (++checks < options.tries || finding) continue;
     return user_error("nothing to minimise: the case gives " + std::string(name_of(first->verdict.kind)) +
                       ", not a finding");
   }
   const Operator* op = engine.find(original.op);
-  Minimizer minimizer(engine, options, original, *first->verdict.finding, *op, engine.max_bytes());
+  Minimizer minimizer(engine, options, original, *std::move(finding), *op, engine.max_bytes());
   Minimized result = minimizer.run();
-  result.checks += 1;
+  result.checks += checks;
   return result;
 }
 

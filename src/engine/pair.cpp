@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "engine/influence.h"
 #include "oracle/fills.h"
 #include "oracle/vacuous.h"
@@ -132,7 +133,8 @@ std::optional<Verdict> PairCheck::first_look() {
 bool PairCheck::same_bits() const {
   if (!both_ok()) return false;
   for (std::size_t o = 0; o < call_->outputs.size(); ++o) {
-    if (call_->outputs[o].present && (!compared_[o] || executions_[0].outputs[o] != executions_[1].outputs[o]))
+    if (call_->outputs[o].present &&
+        (!compared_[o] || !same_bytes(executions_[0].outputs[o], executions_[1].outputs[o])))
       return false;
   }
   return true;

@@ -5,7 +5,7 @@
 
 #include "engine/adapt.h"
 #include "engine/saved.h"
-#include "model/values.h"
+#include "model/expand.h"
 
 namespace fusediff {
 namespace {
@@ -20,19 +20,22 @@ std::map<std::string, Source> sources_of(const Call& call, const std::vector<Byt
 
 // Draws the tensors of one list; saved ones that the case does not override stay empty.
 Status draw_all(const Case& c, const std::vector<InputRule>& rules, const std::vector<Tensor>& tensors,
-                const Call& call, std::vector<Bytes>& bytes) {
+                const Call& call, DrawCache& cache, std::vector<Bytes>& bytes) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     bytes.emplace_back();
     const auto value = c.inputs.find(rules[i].name);
     if (!tensors[i].present || value == c.inputs.end()) continue;
-    Result<Bytes> drawn = draw_values(value->second, rules[i], tensors[i], call);
+    Result<Bytes> drawn = cache.draw(value->second, rules[i], tensors[i], call);
     if (!drawn.ok()) return drawn.error();
     bytes.back() = *std::move(drawn);
   }
   return {};
 }
 
-Bytes widen_bytes(const Tensor& tensor, const Bytes& bytes, bool absolute) {
+// All logical elements, floats in f64.
+Bytes widen_bytes(const Tensor& tensor, const Bytes& stored_bytes, bool absolute) {
+  if (!tensor.present) return {};
+  const Bytes bytes = expanded(tensor, stored_bytes);
   if (!is_float(tensor.dtype)) return bytes;
   std::vector<double> values(bytes.size() / size_of(tensor.dtype));
   widen(tensor.dtype, bytes, values);
@@ -49,15 +52,17 @@ Bytes widen_bytes(const Tensor& tensor, const Bytes& bytes, bool absolute) {
 std::vector<std::span<const std::byte>> Prepared::views() const { return {inputs.begin(), inputs.end()}; }
 
 std::variant<Prepared, Unprepared> prepare(const Case& c, const Operator& op, const Comparison& comparison,
-                                           const CheckOptions& options, Runner& runner) {
+                                           const CheckOptions& options, Runner& runner, DrawCache& cache) {
   Result<Call> call = bind(c, op, options.max_bytes, options.outside);
   if (!call.ok()) return Unprepared{false, call.error()};
   Prepared prepared;
   prepared.call = *std::move(call);
-  if (Status status = draw_all(c, op.inputs, prepared.call.inputs, prepared.call, prepared.inputs); !status.ok()) {
+  if (Status status = draw_all(c, op.inputs, prepared.call.inputs, prepared.call, cache, prepared.inputs);
+      !status.ok()) {
     return Unprepared{false, status.error()};
   }
-  if (Status status = draw_all(c, op.given, prepared.call.givens, prepared.call, prepared.givens); !status.ok()) {
+  if (Status status = draw_all(c, op.given, prepared.call.givens, prepared.call, cache, prepared.givens);
+      !status.ok()) {
     return Unprepared{false, status.error()};
   }
   const std::map<std::string, Source> sources = sources_of(prepared.call, prepared.inputs, prepared.givens);

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "engine/check.h"
+#include "engine/draw_cache.h"
 #include "model/call.h"
 #include "run/runner.h"
 
@@ -36,7 +37,7 @@ struct Unprepared {
 // Binds the case to the target side's operator, draws every input, and computes saved ones by the unfused path of the
 // against side, or of whoever offers the producer.
 std::variant<Prepared, Unprepared> prepare(const Case& c, const Operator& op, const Comparison& comparison,
-                                           const CheckOptions& options, Runner& runner);
+                                           const CheckOptions& options, Runner& runner, DrawCache& cache);
 
 // The inputs of `prepared` in f64, all logical elements, saved ones computed anew in f64. absolute: of the magnitudes.
 // Nothing when a producer does not offer f64. Matches widened(prepared.call).

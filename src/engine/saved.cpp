@@ -97,12 +97,12 @@ Result<std::vector<std::byte>> compute_saved(const SavedRequest& request, const 
     const Source& source = request.sources->at(request.rule->inputs.at(tensor.name));
     wide = wide || (source.tensor->dtype == DType::kF64 && tensor.dtype != DType::kF64);
     tensor.dtype = source.tensor->dtype;
-    tensor.align = static_cast<std::int64_t>(size_of(tensor.dtype));
+    tensor.align = std::max(tensor.align, static_cast<std::int64_t>(size_of(tensor.dtype)));
   }
   for (Tensor& tensor : call->outputs) {
     if (!wide || !is_float(tensor.dtype)) continue;
     tensor.dtype = DType::kF64;
-    tensor.align = 8;
+    tensor.align = std::max<std::int64_t>(tensor.align, 8);
   }
   const auto at = std::find_if(call->outputs.begin(), call->outputs.end(),
                                [&](const Tensor& t) { return t.name == request.rule->output; });

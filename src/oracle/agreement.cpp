@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "base/bytes.h"
 #include "oracle/bits.h"
 
 namespace fusediff {
@@ -20,7 +21,7 @@ std::optional<std::size_t> differs_from_itself(const Call& call, const Execution
   const auto stage = [&](std::size_t o) { return call.op->outputs[o].stage.value_or(0); };
   for (std::size_t o = 0; o < call.outputs.size(); ++o) {
     const Tensor& tensor = call.outputs[o];
-    if (!tensor.present || first.outputs[o] == again.outputs[o]) continue;
+    if (!tensor.present || same_bytes(first.outputs[o], again.outputs[o])) continue;
     if (!deterministic && agrees(call.op->outputs[o], tensor, first.outputs[o], again.outputs[o])) continue;
     if (!found || stage(o) < stage(*found)) found = o;
   }

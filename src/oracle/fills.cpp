@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/bytes.h"
+
 namespace fusediff {
 namespace {
 
@@ -60,7 +62,7 @@ bool follows(const FillRuns& runs, const std::vector<const Execution*>& other, s
 bool any_follows(const FillRuns& runs, std::size_t output) {
   for (const std::vector<const Execution*>* others : {&runs.other_output, &runs.other_workspace, &runs.other_guard}) {
     for (const Execution* run : *others) {
-      if (run->outputs[output] != runs.same[0]->outputs[output]) return true;
+      if (!same_bytes(run->outputs[output], runs.same[0]->outputs[output])) return true;
     }
   }
   return false;
