@@ -79,6 +79,17 @@ TEST_P(ChildGarbage, EndsTheProcessAndTheNextRequestIsServed) {
 }
 INSTANTIATE_TEST_SUITE_P(All, ChildGarbage, testing::Values("garbage", "two", "close"));
 
+TEST(Child, WhatComesAheadOfTheAnswerGoesAside) {
+  Child child(fixture());
+  int lines = 0;
+  const auto first_only = [&](std::string_view line) { return line == "{}" && ++lines == 1; };
+  const Result<Outcome> outcome = child.request("two", kPlenty, first_only);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->kind, Outcome::Kind::kReply);
+  EXPECT_EQ(outcome->reply, "{}");
+  EXPECT_EQ(lines, 2);
+}
+
 TEST(Child, KillsOneThatDoesNotAnswer) {
   Child child(fixture());
   const int first = pid_of(ask(child, "answer"));

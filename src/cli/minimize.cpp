@@ -1,6 +1,8 @@
 // fusediff minimize: the smallest case that still shows the same finding.
+#include <filesystem>
 #include <iostream>
 #include <optional>
+#include <system_error>
 
 #include "base/files.h"
 #include "campaign/ask.h"
@@ -8,6 +10,7 @@
 #include "cli/case_check.h"
 #include "cli/options.h"
 #include "model/case_json.h"
+#include "model/quote.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -111,7 +114,12 @@ int run_minimize(const Arguments& arguments) {
   std::string output;
   if ((*parsed)->count("output") != 0) {
     output = (**parsed)["output"].as<std::string>();
-    if (output.empty()) return fail(user_error("--output: is empty; a file is right"));
+    std::error_code code;
+    const std::filesystem::path folder = std::filesystem::absolute(output).parent_path();
+    if (output.empty() || std::filesystem::is_directory(output, code) || !std::filesystem::is_directory(folder, code)) {
+      return fail(
+          user_error("--output: " + quote(output) + " cannot be written; a file in a folder that is there is right"));
+    }
   }
   return minimize_file(files.front(), *setup, *time, output);
 }

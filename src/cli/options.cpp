@@ -69,6 +69,10 @@ Result<std::optional<po::variables_map>> parse_options(const OptionSet& set, con
     return std::optional<po::variables_map>();
   }
   const std::vector<std::string> others = rest_of(values);
+  for (const std::string& other : others) {
+    if (other.size() > 1 && other.front() == '-')
+      return user_error(not_one_of(other, "an option here", names_of(set.shown)));
+  }
   if (set.rest.empty() && !others.empty()) {
     return user_error(quote(others.front()) + ": this command takes options only; see --help");
   }

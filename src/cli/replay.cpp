@@ -77,10 +77,14 @@ class Replayer {
 
   Result<Replayed> replay(const std::filesystem::path& path) const {
     std::error_code code;
-    if (std::filesystem::is_regular_file(path, code)) {
-      return user_error(path.string() + ": is a file; the folder of a bundle is needed here");
+    if (!std::filesystem::is_directory(path, code)) {
+      const char* what = std::filesystem::exists(path, code) ? ": is a file" : ": there is no such folder";
+      return user_error(path.string() + what + "; the folder of a bundle is needed here");
     }
-    Result<Bundle> bundle = read_bundle(path);
+    if (!std::filesystem::exists(path / "finding.json", code)) {
+      return user_error(path.string() + ": is not a bundle: finding.json is missing");
+    }
+    const Result<Bundle> bundle = read_bundle(path);
     if (!bundle.ok()) return bundle.error();
     const Result<Setup> setup = setup_for(path, bundle->finding);
     if (!setup.ok()) return setup.error();
