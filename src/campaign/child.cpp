@@ -62,7 +62,10 @@ Result<Outcome> Child::request(std::string_view line, double seconds, const Asid
     if (Status started = start(); !started.ok()) return started.error();
   }
   Outcome outcome = converse(std::string(line) + "\n", seconds, aside);
-  if (outcome.kind == Outcome::Kind::kDied) process_ = 0;  // reaped already
+  if (outcome.kind == Outcome::Kind::kDied) {
+    kill_group(process_);  // what the target had started
+    process_ = 0;          // reaped already
+  }
   if (outcome.kind != Outcome::Kind::kReply) end();
   return outcome;
 }

@@ -197,10 +197,7 @@ int run_fuzz(const Arguments& arguments) {
   Screen screen;
   FuzzHooks hooks;
   hooks.status = [&](const FuzzStatus& status) { screen.status(status); };
-  hooks.finding = [&](const News& news) {
-    screen.say("found: " + headline(news.finding) + " (replayed " + std::to_string(news.replay.same) + " of " +
-               std::to_string(news.replay.runs) + ")\n  " + news.bundle.string());
-  };
+  hooks.finding = [&](const News& news) { screen.say("found: " + headline(news.finding)); };
   hooks.note = [&](const std::string& text) { screen.say(text); };
   const Result<FuzzResult> result = fuzz(*fuzz_options, interrupted, hooks);
   screen.end();

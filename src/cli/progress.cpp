@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "report/text.h"
@@ -13,6 +15,8 @@ namespace {
 
 constexpr std::size_t kReasonsShown = 5;
 constexpr std::size_t kReasonWidth = 90;
+constexpr std::size_t kGroupsShown = 16;
+constexpr std::size_t kLineWidth = 116;
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(seconds);
@@ -80,6 +84,33 @@ void append_reasons(std::ostringstream& out, const char* title, const std::map<s
   if (sorted.size() > kReasonsShown) out << "             and " << sorted.size() - kReasonsShown << " more kinds\n";
 }
 
+std::string cut(std::string text) {
+  if (text.size() > kLineWidth) text = text.substr(0, kLineWidth - 3) + "...";
+  return text;
+}
+
+// One entry for findings that differ in the dtype only, gravest class first: what it is, where the first bundle lies.
+void append_findings(std::ostringstream& out, const std::vector<News>& all) {
+  using Key = std::tuple<FindingClass, std::string, std::string, std::optional<int>>;
+  std::map<Key, std::vector<const News*>> groups;
+  for (const News& news : all) {
+    const Finding& f = news.finding;
+    groups[{f.cls, f.op, f.output, f.stage}].push_back(&news);
+  }
+  std::size_t shown = 0;
+  for (const auto& [key, group] : groups) {
+    if (shown++ == kGroupsShown) {
+      out << "  and " << groups.size() - kGroupsShown << " more kinds\n";
+      break;
+    }
+    std::string dtypes;
+    for (const News* news : group) dtypes += (dtypes.empty() ? "" : " ") + news->finding.dtype;
+    const News& first = *group.front();
+    out << "  " << cut(headline(first.finding)) << "\n    " << dtypes << (dtypes.empty() ? "" : ": ")
+        << first.bundle.string() << ", replayed " << first.replay.same << " of " << first.replay.runs << "\n";
+  }
+}
+
 double target_share(const FuzzStatus& status) {
   const double spent = status.seconds * std::max(status.jobs, 1);
   return spent > 0 ? static_cast<double>(status.counts.target_nanoseconds) * 1e-9 / spent : 0;
@@ -116,10 +147,7 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
   append_reasons(text, "not checked", counts.of_kind("not_checked"));
   if (status.restarts > 0) text << "workers restarted " << status.restarts << "\n";
   text << "findings " << classes_text(status) << "\n";
-  for (const News& news : result.news) {
-    text << "  " << headline(news.finding) << "\n    " << news.bundle.string() << "  (replayed " << news.replay.same
-         << " of " << news.replay.runs << ")\n";
-  }
+  append_findings(text, result.news);
   if (status.pending > 0 || result.interrupted) {
     text << "not bundled yet: what is in " << (out / "found").string() << "; the next fuzz --out " << out.string()
          << " goes on with it\n";
