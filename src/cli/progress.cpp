@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "report/commands.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -145,13 +146,18 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
   append_reasons(text, "vacuous", counts.of_kind("vacuous"));
   append_reasons(text, "not judged", counts.of_kind("harness_error"));
   append_reasons(text, "not checked", counts.of_kind("not_checked"));
-  if (status.restarts > 0) text << "workers restarted " << status.restarts << "\n";
+  if (status.restarts > 0) {
+    text << "workers restarted " << status.restarts;
+    if (status.unexplained > 0) text << ", " << status.unexplained << " of them for no reason that a case explains";
+    text << "\n";
+  }
   text << "findings " << classes_text(status) << "\n";
   append_findings(text, result.news);
   if (status.pending > 0 || result.interrupted) {
     text << "not bundled yet: what is in " << (out / "found").string() << "; the next fuzz --out " << out.string()
          << " goes on with it\n";
   }
+  text << "all of it is in " << out.string() << "; in full: " << report_command(out) << "\n";
   return text.str();
 }
 

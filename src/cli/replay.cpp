@@ -90,7 +90,9 @@ class Replayer {
     if (!setup.ok()) return setup.error();
     Result<CaseFile> file = read_case_file(path / "case.json");
     if (!file.ok()) return file.error();
-    return run(*setup, *std::move(file), signature_of(bundle->finding));
+    Result<Replayed> replayed = run(*setup, *std::move(file), signature_of(bundle->finding));
+    if (!replayed.ok()) return Error{replayed.error().blame, path.string() + ": " + replayed.error().what};
+    return replayed;
   }
 
  private:

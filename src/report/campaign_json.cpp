@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/campaign.h"
-#include "report/replay_command.h"
+#include "report/commands.h"
 #include "report/text.h"
 
 namespace fusediff {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "report/replay_command.h"
+#include "report/commands.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -184,8 +184,9 @@ TEST_F(CampaignFolder, DamagedBundlesAndLinesAreTold) {
   EXPECT_NE(report->problems[2].find("line 3 is cut off"), std::string::npos);
 }
 
-TEST(ReplayCommand, QuotesWhatAShellWouldTakeApart) {
+TEST(Commands, QuoteWhatAShellWouldTakeApart) {
   EXPECT_EQ(replay_command("out/findings/add-damage-1"), "fusediff replay out/findings/add-damage-1");
+  EXPECT_EQ(report_command("my runs"), "fusediff report 'my runs'");
   EXPECT_EQ(replay_command("my runs/it's"), "fusediff replay 'my runs/it'\\''s'");
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/campaign.h"
-#include "report/replay_command.h"
+#include "report/commands.h"
 #include "report/text.h"
 
 namespace fusediff {

@@ -1,4 +1,4 @@
-// The one command that shows a finding again, as a shell takes it. Runs nothing.
+// The commands that show something again, as a shell takes them. Runs nothing.
 #pragma once
 
 #include <filesystem>
@@ -8,5 +8,7 @@ namespace fusediff {
 
 // "fusediff replay BUNDLE", the path quoted where a shell needs it.
 std::string replay_command(const std::filesystem::path& bundle);
+// "fusediff report FOLDER", likewise.
+std::string report_command(const std::filesystem::path& folder);
 
 }  // namespace fusediff
