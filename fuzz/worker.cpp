@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kTaintedExit = 77;              // libFuzzer's own for a crash
 constexpr std::uint64_t kNewCaseOnceIn = 16;  // mutations: however good the corpus, something else is tried
+constexpr std::uint64_t kOutsideOnceIn = 2;   // mutations, where calls that the schema forbids are asked for
 constexpr int kMostOps = 8;                   // tries to make a case from nothing
 constexpr std::uint64_t kLeastBudget = 1 << 14;
 
@@ -180,6 +181,11 @@ bool Worker::change(Case& c, Rng& rng) {
   return fusediff::mutate(c, context);
 }
 
+void Worker::leave_where(Case& c, Rng& rng) {
+  MutateContext context{*engine().find(c.op), rng, options_.setup.memory, probe_};
+  (void)break_where(c, context);  // an operator may have no rule to break
+}
+
 std::size_t Worker::write(const Case& c, char* data, std::size_t capacity) {
   const std::string text = write_case(c);
   if (text.size() > capacity) return 0;
@@ -196,6 +202,7 @@ std::size_t Worker::mutate(char* data, std::size_t bytes, std::size_t capacity, 
   if (c && position_of(c->op) == opened_.ops.size()) c.reset();
   if (!c || rng.one_in(kNewCaseOnceIn) || !change(*c, rng)) c = new_case(rng);
   if (!c) return bytes;
+  if (options_.setup.outside && rng.one_in(kOutsideOnceIn)) leave_where(*c, rng);
   const std::size_t written = write(*c, data, capacity);
   return written == 0 ? bytes : written;
 }

@@ -46,6 +46,7 @@ class Worker {
   std::size_t position_of(std::string_view op) const;  // in opened_.ops; its size: not among them
   std::optional<Case> new_case(Rng& rng);
   bool change(Case& c, Rng& rng);
+  void leave_where(Case& c, Rng& rng);
   std::size_t write(const Case& c, char* data, std::size_t capacity);
   void count(const Case& c, const Verdict& verdict);
   void keep(const Case& c, const Finding& finding, std::size_t json_bytes);

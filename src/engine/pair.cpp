@@ -47,6 +47,7 @@ PairCheck::PairCheck(const Case& c, const Prepared& prepared, const Comparison& 
       call_(&prepared.call),
       comparison_(comparison),
       options_(options),
+      outside_(!prepared.call.broken.empty()),
       runner_(runner),
       executions_(executions),
       inputs_(prepared.views()),
@@ -64,7 +65,7 @@ std::optional<Verdict> PairCheck::set_up() {
     if (side == Side::kTarget || (op == call_->op && !lies_on_input(*call_))) {
       sides_[s] = std::make_unique<SideRun>(path, *call_, bank, options_.keep_context);
     } else {
-      Result<Adapted> adapted = adapt(*call_, *op, options_.outside);
+      Result<Adapted> adapted = adapt(*call_, *op, outside_);
       if (!adapted.ok()) return skip(name_of_side(path) + ": " + adapted.error().what);
       sides_[s] = std::make_unique<SideRun>(path, *std::move(adapted), bank, options_.keep_context);
     }
@@ -114,11 +115,11 @@ std::optional<Verdict> PairCheck::first_look() {
   if (std::optional<Verdict> early = ended_early()) return early;
   judge_sides(first_);
   const bool same = same_bits();
-  if (both_ok() && !options_.outside && !same) {
+  if (both_ok() && !outside_ && !same) {
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   }
   if (!first_.evidence.empty()) return std::nullopt;
-  if (options_.outside) return Verdict{};
+  if (outside_) return Verdict{};
   // The sides' fills differ: equal bytes were written by both.
   for (const Side side : kSides) {
     if (same || !shows_fill(*call_, executions_[index_of(side)])) continue;
@@ -145,8 +146,8 @@ void PairCheck::judge_sides(Judgement& judgement) const {
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     const bool outputs_judged = same && side == Side::kAgainst && judgement.evidence.empty();
-    judge_memory_and_ending(sides_[s]->call(), executions_[s], side, options_.outside, judgement);
-    if (executions_[s].ending != Ending::kOk || options_.outside || outputs_judged) continue;
+    judge_memory_and_ending(sides_[s]->call(), executions_[s], side, outside_, judgement);
+    if (executions_[s].ending != Ending::kOk || outside_ || outputs_judged) continue;
     judge_own_outputs(*call_, inputs_, executions_[s], side, judgement);
   }
 }
@@ -161,7 +162,7 @@ std::string PairCheck::suspicion() const {
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the
 // case's own.
 void PairCheck::ask_for_every_output() {
-  if (case_.unwanted.empty() || options_.outside) return;
+  if (case_.unwanted.empty() || outside_) return;
   const Call* const narrow = call_;
   fuller_ = *call_;
   const Judgement first = first_;
@@ -197,13 +198,13 @@ Verdict PairCheck::explain() {
   Finding finding;
   for (const Side side : kSides) {
     rerun_in_the_middle(scene(), side, judgement);
-    if (executions_[index_of(side)].ending == Ending::kOk && !options_.outside)
+    if (executions_[index_of(side)].ending == Ending::kOk && !outside_)
       rerun_with_other_fills(scene(), side, judgement);
   }
   if (may_run_again(executions_[0].ending) && may_run_again(executions_[1].ending)) {
     rerun_alike(scene(), compared_, judgement, finding.rates);
   }
-  if (both_ok() && !options_.outside) {
+  if (both_ok() && !outside_) {
     Judgement probe;
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, probe);
     Truth truth;

@@ -52,6 +52,7 @@ class PairCheck {
   std::optional<Call> fuller_;  // the same with every output asked for
   const Comparison& comparison_;
   const CheckOptions& options_;
+  bool outside_;  // this call breaks `where`
   Runner& runner_;
   std::array<Execution, 2>& executions_;
   std::vector<std::span<const std::byte>> inputs_;

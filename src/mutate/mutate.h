@@ -59,4 +59,8 @@ bool mutate(Case& c, MutateContext& context);
 // Takes a case and lends it parts of another of the same operator; of another operator: a copy of either.
 bool crossover(Case& c, const Case& other, MutateContext& context);
 
+// Breaks a `where` of a legal case, for runs that call what the schema forbids; sizes stay sizes and values what the
+// roles ask. False, and the case as it was, when a few draws broke none.
+bool break_where(Case& c, MutateContext& context);
+
 }  // namespace fusediff
