@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kKillerTries = 3;
+constexpr std::size_t kMaxWaitingKillers = 64;
 constexpr double kReplaySeconds = 10;  // for all replays of one finding after the first
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -78,6 +79,11 @@ void Analyst::add_found(const fs::path& file) {
 
 void Analyst::add_killer(std::string case_text, const Ended& ended) {
   const std::lock_guard lock(mutex_);
+  if (waiting_killers_ >= kMaxWaitingKillers) {
+    ++unexplained_;
+    return;
+  }
+  ++waiting_killers_;
   jobs_.push_back({"", std::move(case_text), ended});
   wake_.notify_all();
 }
@@ -90,9 +96,9 @@ std::size_t Analyst::pending() const {
   const std::lock_guard lock(mutex_);
   return failure_ ? 0 : jobs_.size() + (busy_ ? 1 : 0);
 }
-std::size_t Analyst::outside_kills() const {
+std::size_t Analyst::unexplained() const {
   const std::lock_guard lock(mutex_);
-  return outside_kills_;
+  return unexplained_;
 }
 std::optional<Error> Analyst::failure() const {
   const std::lock_guard lock(mutex_);
@@ -127,6 +133,7 @@ void Analyst::loop() {
     const std::lock_guard lock(mutex_);
     busy_ = false;
     queued_files_.erase(job.found);
+    if (job.found.empty()) --waiting_killers_;
     if (!done.ok() && !stop_.load()) {
       failure_ = done.error();
       return;
@@ -158,9 +165,10 @@ Status Analyst::work_on_killer(const Job& job) {
     if (known_.contains(signature_of(*seen->finding))) return {};
     return bundle_up(*c, *seen->finding, seen->process_ended);
   }
-  if (job.ended.signal == SIGKILL || job.ended.signal == SIGTERM) {
+  const bool outgrown = job.ended.signal == 0 && job.ended.exit_code == kMemoryExit;
+  if (job.ended.signal == SIGKILL || job.ended.signal == SIGTERM || outgrown) {
     const std::lock_guard lock(mutex_);
-    ++outside_kills_;
+    ++unexplained_;
     return {};
   }
   const Outcome death{Outcome::Kind::kDied, "", job.ended};

@@ -52,8 +52,10 @@ class Analyst {
   void add_killer(std::string case_text, const Ended& ended);
 
   std::vector<News> take_news();
-  std::size_t pending() const;           // what is queued or under way
-  std::size_t outside_kills() const;     // workers that were killed although their case runs well alone
+  std::size_t pending() const;  // what is queued or under way
+  // Deaths of workers that are no findings: killed from outside, memory that grew over many cases, and those beyond a
+  // limit on what may wait to be looked at.
+  std::size_t unexplained() const;
   std::optional<Error> failure() const;  // the disk, or a child that cannot be started: analysing has ended
 
   // From now on all that is left must fit in so many seconds: minimising is cut short, bundles are written anyway.
@@ -88,7 +90,8 @@ class Analyst {
   std::set<std::filesystem::path> queued_files_;
   std::vector<News> news_;
   bool busy_ = false;
-  std::size_t outside_kills_ = 0;
+  std::size_t unexplained_ = 0;
+  std::size_t waiting_killers_ = 0;
   std::optional<Error> failure_;
   std::optional<double> deadline_;  // seconds of the steady clock
 

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr int kFoundVersion = 1;
 constexpr std::uint64_t kMaxFoundBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxKillers = 4096;
 constexpr std::uint64_t kMaxListBytes = std::uint64_t{256} << 20;
 
 // Files of a folder with the suffix; none where the folder is missing.
@@ -89,6 +90,7 @@ std::set<std::string> known_signatures(const fs::path& out, bool unfinished) {
 
 Status write_killer(const fs::path& out, std::string_view case_text) {
   if (Status made = make_directories(killers_folder(out)); !made.ok()) return made;
+  if (files_of(killers_folder(out), ".json").size() >= kMaxKillers) return {};
   return write_file(killers_folder(out) / (hash128(case_text).hex() + ".json"), case_text);
 }
 

@@ -34,7 +34,8 @@ Result<Found> read_found(const std::filesystem::path& file);
 // have been cut by a full disk.
 std::set<std::string> known_signatures(const std::filesystem::path& out, bool unfinished);
 
-// Keeps a case that ended a worker away from all workers from now on. The name is its hash.
+// Keeps a case that ended a worker away from all workers that start from now on. The name is its hash. Only the first
+// few thousand: a corpus is run through at the start, and what comes later is new each time.
 Status write_killer(const std::filesystem::path& out, std::string_view case_text);
 // Hashes, as Hash128::hex(), of all killers.
 std::set<std::string> killers(const std::filesystem::path& out);

@@ -194,7 +194,7 @@ class Campaign {
       if (Status kept = write_killer(options_.out, *death->culprit); !kept.ok()) return kept;
       analyst.add_killer(*death->culprit, death->ended);
     }
-    if (worker.quick_deaths() >= kMostQuickDeaths) {
+    if (!death->culprit && worker.quick_deaths() >= kMostQuickDeaths) {
       return our_error("a worker ends again and again before its first check (" + describe(death->ended) + "): see " +
                        worker.log().string());
     }
@@ -277,6 +277,7 @@ class Campaign {
     }
     s.corpus = corpus_;
     s.pending = analyst.pending();
+    s.unexplained = analyst.unexplained();
     s.jobs = plan_.jobs;
     std::set<std::pair<std::string, std::string>> distinct;  // class, slug
     for (const auto& [key, count] : s.counts.of_kind("signature")) {
@@ -320,6 +321,7 @@ std::string status_json(const FuzzStatus& status) {
   json["target_seconds"] = static_cast<double>(counts.target_nanoseconds) * 1e-9;
   json["jobs"] = status.jobs;
   json["restarts"] = status.restarts;
+  json["unexplained_deaths"] = status.unexplained;
   json["corpus"] = status.corpus;
   json["findings"] = status.classes;
   json["pending"] = status.pending;

@@ -41,6 +41,7 @@ struct FuzzStatus {
   std::map<std::string, int> classes;  // distinct signatures of this run, by class
   std::size_t pending = 0;             // found, not yet bundled
   int restarts = 0;                    // of workers, after whatever end
+  std::size_t unexplained = 0;         // deaths of workers that no case explains
   int jobs = 0;
 };
 

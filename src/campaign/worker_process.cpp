@@ -12,8 +12,11 @@
 namespace fusediff {
 namespace {
 
-constexpr double kFirstPause = 0.1;  // seconds after a death without a single check; doubled each time
+// Seconds after a death before anything was checked, doubled each time. Where a case ended the worker that case is
+// dealt with and the next start gets further.
+constexpr double kFirstPause = 0.1;
 constexpr double kLongestPause = 10;
+constexpr double kLongestPauseAfterCase = 1;
 
 // libFuzzer takes 32 bits and reads 0 as "choose one".
 std::uint32_t seed_of(std::uint64_t seed, int number, int start) {
@@ -45,6 +48,7 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
       process_(std::exchange(other.process_, 0)),
       starts_(other.starts_),
       quick_deaths_(other.quick_deaths_),
+      died_of_case_(other.died_of_case_),
       checks_at_start_(other.checks_at_start_),
       not_before_(other.not_before_) {}
 
@@ -76,15 +80,22 @@ std::optional<WorkerProcess::Death> WorkerProcess::poll() {
   // What the target itself may have started goes with it.
   kill_group(process_);
   process_ = 0;
+  Death death{*ended, state_.leaving(), state_.message(), state_.case_under_way()};
   const bool quick = state_.checks() == checks_at_start_;
   quick_deaths_ = quick ? quick_deaths_ + 1 : 0;
-  return Death{*ended, state_.leaving(), state_.message(), state_.case_under_way()};
+  died_of_case_ = death.culprit.has_value();
+  if (death.culprit && (death.leaving == Leaving::kNotSaid || death.leaving == Leaving::kMemory)) {
+    const Result<Case> c = parse_case(*death.culprit);
+    state_.count_death(c.ok() ? c->op : "unknown");
+  }
+  return death;
 }
 
 Status WorkerProcess::start(const WorkerPlan& plan, double now) {
   if (process_ != 0 || used_up()) return {};
   if (starts_ > 0 && quick_deaths_ > 0 && not_before_ == 0) {
-    not_before_ = now + std::min(kLongestPause, kFirstPause * static_cast<double>(1 << std::min(quick_deaths_, 10)));
+    const double longest = died_of_case_ ? kLongestPauseAfterCase : kLongestPause;
+    not_before_ = now + std::min(longest, kFirstPause * static_cast<double>(1 << std::min(quick_deaths_, 10)));
   }
   if (now < not_before_) return {};
   not_before_ = 0;

@@ -63,6 +63,7 @@ class WorkerProcess {
   pid_t process_ = 0;
   int starts_ = 0;
   int quick_deaths_ = 0;
+  bool died_of_case_ = false;
   std::uint64_t checks_at_start_ = 0;
   double not_before_ = 0;
 };

@@ -92,9 +92,7 @@ Result<WorkerState> WorkerState::create(const std::filesystem::path& path) {
 Result<WorkerState> WorkerState::open(const std::filesystem::path& path) { return map(path, 0, false); }
 
 WorkerState::WorkerState(Layout* layout, bool fresh) : layout_(layout) {
-  if (fresh) return;
-  const std::uint32_t used = layout_->used_slots.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < used && i < kSlots; ++i) slots_[layout_->slots[i].key] = i;
+  if (!fresh) read_keys();
 }
 WorkerState::WorkerState(WorkerState&& other) noexcept
     : layout_(std::exchange(other.layout_, nullptr)), slots_(std::move(other.slots_)) {}
@@ -105,6 +103,12 @@ WorkerState& WorkerState::operator=(WorkerState&& other) noexcept {
 }
 WorkerState::~WorkerState() {
   if (layout_ != nullptr) ::munmap(layout_, sizeof(Layout));
+}
+
+// Keys that another process added since.
+void WorkerState::read_keys() {
+  const std::uint32_t used = layout_->used_slots.load(std::memory_order_acquire);
+  for (std::size_t i = slots_.size(); i < used && i < kSlots; ++i) slots_[layout_->slots[i].key] = i;
 }
 
 void WorkerState::begin(std::string_view case_text) {
@@ -118,6 +122,10 @@ void WorkerState::end() { layout_->running.store(0, std::memory_order_release); 
 void WorkerState::count(std::string_view key) {
   std::string text(key.substr(0, kKeyBytes - 1));
   auto at = slots_.find(text);
+  if (at == slots_.end()) {
+    read_keys();
+    at = slots_.find(text);
+  }
   if (at == slots_.end()) {
     const std::uint32_t used = layout_->used_slots.load(std::memory_order_relaxed);
     // The last few are kept for the kinds' "other".
@@ -136,6 +144,11 @@ void WorkerState::count(std::string_view key) {
 void WorkerState::count_check(std::uint64_t target_nanoseconds) {
   layout_->checks.fetch_add(1, std::memory_order_relaxed);
   layout_->target_nanoseconds.fetch_add(target_nanoseconds, std::memory_order_relaxed);
+}
+
+void WorkerState::count_death(std::string_view op) {
+  count_check(0);
+  count("check/" + std::string(op) + "/died");
 }
 
 void WorkerState::leave(Leaving why, std::string_view message) {

@@ -1,5 +1,6 @@
 // The memory that a worker shares with its supervisor: counts, the case under way, why it left. A mapped file, so that
-// it outlives a worker that dies in whatever way. One process writes the counts; any may read them at any time.
+// it outlives a worker that dies in whatever way. One process at a time writes the counts: the worker while it lives,
+// the supervisor after its death; any may read them at any time.
 #pragma once
 
 #include <atomic>
@@ -57,7 +58,8 @@ class WorkerState {
   std::uint64_t checks() const;
 
   // The supervisor's side.
-  void allow(std::uint64_t checks);  // in all, over restarts; 0: any number
+  void count_death(std::string_view op);  // the case under way ended the worker: a check, with the verdict "died"
+  void allow(std::uint64_t checks);       // in all, over restarts; 0: any number
   void ask_to_stop();
   void forget_leaving();  // before a restart
   Leaving leaving() const;
@@ -68,6 +70,7 @@ class WorkerState {
  private:
   struct Layout;
   WorkerState(Layout* layout, bool fresh);
+  void read_keys();
   static Result<WorkerState> map(const std::filesystem::path& path, int flags, bool fresh);
 
   Layout* layout_ = nullptr;
