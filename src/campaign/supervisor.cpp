@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -60,6 +61,17 @@ void sweep(const fs::path& out) {
     const Result<std::string> text = read_file(file, kMaxCaseBytes);
     if (text.ok() && !nlohmann::json::accept(*text)) fs::remove(file, code);
   }
+}
+
+// A snapshot that is replaced every second: whole at any moment, but not worth waiting for the disk, nor a word when
+// the disk is full, which is met, and told, where a finding is written.
+void replace_snapshot(const fs::path& file, const std::string& text) {
+  const fs::path made = file.string() + ".tmp";
+  std::ofstream stream(made, std::ios::trunc);
+  stream << text;
+  stream.close();
+  std::error_code code;
+  if (stream) fs::rename(made, file, code);
 }
 
 // Held while a campaign runs in the folder.
@@ -117,8 +129,8 @@ class Campaign {
     result_.interrupted = interrupted_.load();
     result_.status = status(analyst);
     if (hooks_.status) hooks_.status(result_.status);
-    Status written = write_status("stats.json");
-    if (written.ok()) written = write_status("summary.json");
+    replace_snapshot(options_.out / "stats.json", status_json(result_.status));
+    const Status written = write_file(options_.out / "summary.json", status_json(result_.status));
     if (!worked.ok()) return worked.error();
     if (const auto failure = analyst.failure()) return *failure;
     if (!written.ok()) return written.error();
@@ -214,7 +226,7 @@ class Campaign {
     if (at >= next_stats_) {
       next_stats_ = at + kStatsEvery;
       corpus_ = count_entries(corpus_folder(options_.out));
-      (void)write_status("stats.json");  // a disk that is full is met, and told, where a finding is written
+      replace_snapshot(options_.out / "stats.json", status_json(result_.status));
     }
   }
 
@@ -290,8 +302,6 @@ class Campaign {
     for (const auto& [cls, slug] : distinct) ++s.classes[cls];
     return s;
   }
-
-  Status write_status(const char* name) const { return write_file(options_.out / name, status_json(result_.status)); }
 
   const FuzzOptions& options_;
   const std::atomic<bool>& interrupted_;
