@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "model/number_text.h"
 
@@ -37,6 +38,22 @@ std::string accused(const Evidence& evidence, const Finding& f) {
 
 std::string evidence_line(const Evidence& evidence, const Finding& f) {
   return accused(evidence, f) + in_own_words(evidence.what, f) + " [" + std::string(name_of(evidence.cls)) + "]";
+}
+
+// Lines of at most 120 columns, the first and the later ones indented, broken at spaces.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kColumns = 120;
+  std::string lines, line(indent, ' ');
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (line.size() > indent + 2 && line.size() + 1 + word.size() > kColumns) {
+      lines += line + "\n";
+      line = std::string(indent + 2, ' ') + word;
+    } else {
+      line += (line.find_first_not_of(' ') == std::string::npos ? "" : " ") + word;
+    }
+  }
+  return lines + line + "\n";
 }
 
 std::string join(const std::vector<std::string>& names) {
@@ -149,7 +166,7 @@ std::string difference_line(const Difference& d, const Finding& f) {
     text += "    error against the f64 truth: " + names[0] + " " + short_decimal((*d.error)[0]) + " ULP, " + names[1] +
             " " + short_decimal((*d.error)[1]) + " ULP\n";
   }
-  if (!d.judged_by.empty()) text += "    judged " + d.judged_by + "\n";
+  if (!d.judged_by.empty()) text += wrapped("judged " + d.judged_by, 4);
   return text;
 }
 
@@ -193,13 +210,13 @@ std::string describe_finding(const Finding& f, const Case& c) {
   text += "  " + comparison_of(f, c) + "\n";
   text += "  meaning: " + meaning_of(f.cls) + "\n";
   if (f.stage) text += "  blame: " + stage_text(f) + "\n";
+  for (const std::string& sentence : f.influence) text += "  influence: " + sentence + "\n";
   for (const ByteRanges& ranges : f.byte_ranges) text += byte_line(ranges);
   for (const Flip& flip : f.flips) text += flip_text(flip, f);
   for (const Difference& d : f.differences) {
     const auto is_of = [&](const ByteRanges& ranges) { return ranges.output == d.output; };
     if (std::none_of(f.byte_ranges.begin(), f.byte_ranges.end(), is_of)) text += difference_line(d, f);
   }
-  for (const std::string& sentence : f.influence) text += "  influence: " + sentence + "\n";
   for (std::size_t i = 0; i < f.evidence.size(); ++i) {
     const Evidence& evidence = f.evidence[i];
     if (evidence.oracle == "bits" || evidence.oracle == "fill" || (evidence.oracle == "decide" && !evidence.accused))
@@ -219,6 +236,8 @@ std::string headline(const Finding& f) {
   std::string text = std::string(name_of(f.cls)) + " in " + f.op;
   if (!f.output.empty()) text += ", output " + f.output;
   if (f.stage) text += ", " + stage_text(f);
+  if (f.cls == FindingClass::kDamage && !f.influence.empty())
+    return text + ": " + f.influence[0];  // the cause, before the size of its effect
   if (f.evidence.empty()) return text;
   return text + ": " + accused(f.evidence[0], f) + in_own_words(f.evidence[0].what, f);
 }
