@@ -98,7 +98,8 @@ std::optional<Evidence> judge(const Execution& e, bool outside) {
     case Ending::kGuardHit:
       return guard_page(e);
     case Ending::kSignal:
-      return ended(FindingClass::kCrash, with_message(signal_text(e.signal) + " in " + where, e.message));
+      return ended(FindingClass::kCrash, with_message(signal_text(e.signal) + " in " + where,
+                                                      e.message == signal_text(e.signal) ? "" : e.message));
     case Ending::kException:
       return ended(FindingClass::kCrash, with_message("a C++ exception left " + where, e.message));
     case Ending::kHang:
