@@ -98,9 +98,14 @@ std::optional<Verdict> PairCheck::ended_early() const {
           Verdict::Kind::kHarnessError, who + " will not open" + (e.message.empty() ? "" : ": " + e.message), {}};
     }
   }
+  return std::nullopt;
+}
+
+// A side that does not offer this call leaves nothing to compare. What was seen of either side alone stands.
+std::optional<Verdict> PairCheck::unsupported() const {
   for (const Side side : kSides) {
     const Execution& e = executions_[index_of(side)];
-    if (e.ending != Ending::kUnsupported || !e.overruns.empty() || !e.changed_inputs.empty()) continue;
+    if (e.ending != Ending::kUnsupported) continue;
     return skip(name_of_side(comparison_.sides[index_of(side)]) + ": unsupported" +
                 (e.message.empty() ? "" : ": " + e.message));
   }
@@ -119,6 +124,7 @@ std::optional<Verdict> PairCheck::first_look() {
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   }
   if (!first_.evidence.empty()) return std::nullopt;
+  if (std::optional<Verdict> skipped = unsupported()) return skipped;
   if (outside_) return Verdict{};
   // The sides' fills differ: equal bytes were written by both.
   for (const Side side : kSides) {
@@ -162,7 +168,7 @@ std::string PairCheck::suspicion() const {
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the
 // case's own.
 void PairCheck::ask_for_every_output() {
-  if (case_.unwanted.empty() || outside_) return;
+  if (case_.unwanted.empty() || outside_ || !both_ok()) return;
   const Call* const narrow = call_;
   fuller_ = *call_;
   const Judgement first = first_;
@@ -181,7 +187,7 @@ void PairCheck::ask_for_every_output() {
       return std::any_of(first_.evidence.begin(), first_.evidence.end(),
                          [&](const Evidence& other) { return other.tensor == evidence.tensor; });
     };
-    if (std::all_of(first.evidence.begin(), first.evidence.end(), still)) return;
+    if (both_ok() && std::all_of(first.evidence.begin(), first.evidence.end(), still)) return;
   }
   notes_.push_back("shows only while " + case_.unwanted.front() +
                    (case_.unwanted.size() > 1 ? " and others are" : " is") + " not asked for");
@@ -271,7 +277,8 @@ void PairCheck::add_hashes(Finding& finding) const {
     TensorHash hash{call_->outputs[o].name, {}};
     for (const Side side : kSides) {
       const Execution& e = executions_[index_of(side)];
-      if (e.ending == Ending::kOk && compared_[o]) hash.hash[index_of(side)] = hash128(e.outputs[o]);
+      const bool gives = sides_[index_of(side)]->gives(o);
+      if (e.ending == Ending::kOk && gives) hash.hash[index_of(side)] = hash128(e.outputs[o]);
     }
     finding.output_hashes.push_back(std::move(hash));
   }
