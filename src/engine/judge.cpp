@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "model/number_text.h"
@@ -34,15 +33,42 @@ struct OtherPicks {
   std::vector<bool> rows;
 };
 
+// Picks that differ by right, because any of equals will do.
+struct FreePicks {
+  std::string pick, values;
+  std::optional<int> stage;    // of the pick
+  std::vector<bool> elements;  // of pick and values
+  std::vector<bool> rows;
+};
+
+// [elements of the output] true where a free pick accounts for any difference: in pick and values themselves, and in
+// the same rows of what is computed later. Empty where none does.
+std::vector<bool> freed(const std::vector<FreePicks>& picks, const OutputRule& rule, const Tensor& tensor) {
+  std::vector<bool> skip;
+  for (const FreePicks& pick : picks) {
+    const std::size_t n = static_cast<std::size_t>(element_count(tensor));
+    if (tensor.name == pick.pick || (tensor.name == pick.values && n == pick.elements.size())) {
+      skip.resize(n, false);
+      for (std::size_t i = 0; i < n; ++i) skip[i] = skip[i] || pick.elements[i];
+    } else if (rule.stage && pick.stage && *rule.stage > *pick.stage) {
+      skip.resize(n, false);
+      const std::size_t columns = n % pick.rows.size() == 0 ? n / pick.rows.size() : 0;  // 0: it mixes the rows
+      for (std::size_t i = 0; i < n; ++i) skip[i] = skip[i] || columns == 0 || pick.rows[i / columns];
+    }
+  }
+  return skip;
+}
+
 void judge_picks(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& target,
-                 const Execution& against, std::map<std::string, std::vector<bool>>& free,
-                 std::vector<OtherPicks>& other_picks, Judgement& judgement) {
+                 const Execution& against, std::vector<FreePicks>& free, std::vector<OtherPicks>& other_picks,
+                 Judgement& judgement) {
   for (std::size_t rule = 0; rule < call.op->decide.size(); ++rule) {
     const Decision a = decision_of(call, rule, inputs, target), b = decision_of(call, rule, inputs, against);
     PickJudgement picks = compare_picks(call, a, b);
     if (!picks.free.empty()) {
-      free[call.op->decide[rule].pick] = picks.free;
-      if (!call.op->decide[rule].values.empty()) free[call.op->decide[rule].values] = picks.free;
+      const DecideRule& decide = call.op->decide[rule];
+      free.push_back({decide.pick, decide.values, call.op->output(decide.pick)->stage, std::move(picks.free),
+                      std::move(picks.free_rows)});
     }
     if (picks.evidence) {
       other_picks.push_back(
@@ -118,11 +144,22 @@ void explain_flip(const Call& call, const Execution& target, const Execution& ag
   }
 }
 
+// Is there a candidate of that index? The ranked tensor has its shape although a side may not give it.
+bool is_candidate(const Call& call, const Flip& flip, std::int64_t pick) {
+  for (const std::vector<Tensor>* tensors : {&call.outputs, &call.inputs}) {
+    for (const Tensor& tensor : *tensors) {
+      if (tensor.name == flip.by) return pick >= 0 && pick < (tensor.shape.empty() ? 1 : tensor.shape.back());
+    }
+  }
+  return false;
+}
+
 // Where the ranks are not to be had, an earlier stage that differs explains another pick; nothing else could.
-void explain_by_earlier_stages(Judgement& judgement) {
+void explain_by_earlier_stages(const Call& call, Judgement& judgement) {
   for (Evidence& evidence : judgement.evidence) {
     const bool unknown = std::any_of(judgement.flips.begin(), judgement.flips.end(), [&](const Flip& flip) {
-      return !flip.by_is_known && flip.pick == evidence.tensor && evidence.oracle == "decide" && !evidence.accused;
+      return !flip.by_is_known && flip.pick == evidence.tensor && evidence.oracle == "decide" && !evidence.accused &&
+             is_candidate(call, flip, flip.picked[0]) && is_candidate(call, flip, flip.picked[1]);
     });
     if (!unknown || evidence.cls != FindingClass::kWrongPick) continue;
     const bool explained =
@@ -157,16 +194,14 @@ void judge_own_outputs(const Call& call, std::span<const std::span<const std::by
 void judge_outputs(const Call& call, std::span<const std::span<const std::byte>> inputs, const Execution& target,
                    const Execution& against, const std::vector<bool>& compared, const Truth* truth,
                    Judgement& judgement) {
-  std::map<std::string, std::vector<bool>> free;
+  std::vector<FreePicks> free;
   std::vector<OtherPicks> other_picks;
   judge_picks(call, inputs, target, against, free, other_picks, judgement);
   for (Flip& flip : judgement.flips) explain_flip(call, target, against, compared, flip);
-  static const std::vector<bool> kNothingFree;
   for (std::size_t o = 0; o < call.outputs.size(); ++o) {
     const Tensor& tensor = call.outputs[o];
     if (!tensor.present || !compared[o]) continue;
-    const auto skipped = free.find(tensor.name);
-    const std::vector<bool>& skip = skipped == free.end() ? kNothingFree : skipped->second;
+    const std::vector<bool> skip = freed(free, call.op->outputs[o], tensor);
     std::optional<Difference> d =
         compare_output(call.op->outputs[o], tensor, target.outputs[o], against.outputs[o], skip);
     if (!d) continue;
@@ -184,7 +219,7 @@ void judge_outputs(const Call& call, std::span<const std::span<const std::byte>>
     }
     judgement.differences.push_back(std::move(*d));
   }
-  explain_by_earlier_stages(judgement);
+  explain_by_earlier_stages(call, judgement);
 }
 
 void rank_evidence(const Call& call, Judgement& judgement) {
