@@ -3,7 +3,6 @@
 #include <string>
 
 #include "oracle/agreement.h"
-#include "oracle/bits.h"
 #include "oracle/fills.h"
 
 namespace fusediff {
@@ -49,8 +48,7 @@ bool sides_differ(const Scene& scene, const std::vector<bool>& compared, const E
   if (target.ending != Ending::kOk || against.ending != Ending::kOk) return true;
   for (std::size_t o = 0; o < scene.call.outputs.size(); ++o) {
     if (!compared[o] || !scene.call.outputs[o].present) continue;
-    if (compare_output(scene.call.op->outputs[o], scene.call.outputs[o], target.outputs[o], against.outputs[o], {}))
-      return true;
+    if (!agrees(scene.call.op->outputs[o], scene.call.outputs[o], target.outputs[o], against.outputs[o])) return true;
   }
   return false;
 }
