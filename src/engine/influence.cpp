@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "model/expand.h"
 #include "model/values.h"
 
 namespace fusediff {
@@ -180,6 +181,23 @@ bool keeps_tensors(const Call& before, const Call& after) {
   return same(before.op->inputs, before, after) && same(before.op->outputs, before, after);
 }
 
+// Both sides on another spelling of the call; nothing where one does not offer it.
+std::optional<Moved> run_call(const Scene& scene, const Call& call, const Views& inputs) {
+  std::array<std::optional<SideRun>, 2> sides;
+  for (const Side side : kSides) {
+    const SideRun& run = *scene.sides[index_of(side)];
+    std::optional<SideRun>& changed_run = sides[index_of(side)];
+    if (side == Side::kTarget) {
+      changed_run.emplace(PathOf{&run.target(), run.path()}, call, Bank::kFirst, false);
+      continue;
+    }
+    Result<Adapted> adapted = adapt(call, *run.call().op, false);
+    if (!adapted.ok()) return std::nullopt;
+    changed_run.emplace(PathOf{&run.target(), run.path()}, *std::move(adapted), Bank::kSecond, false);
+  }
+  return run_changed(scene, {&*sides[0], &*sides[1]}, inputs);
+}
+
 void change_attribute(const Scene& scene, std::size_t attr, std::vector<std::string>& sentences) {
   const AttrRule& rule = scene.call.op->attrs[attr];
   std::vector<Moved> changes;
@@ -188,18 +206,32 @@ void change_attribute(const Scene& scene, std::size_t attr, std::vector<std::str
     Call call = scene.call;
     call.attrs[attr].value = value;
     if (!is_legal(call) || !keeps_tensors(scene.call, call)) continue;
-    std::array<std::optional<SideRun>, 2> sides;
-    for (const Side side : kSides) {
-      const SideRun& run = *scene.sides[index_of(side)];
-      Result<Adapted> adapted = adapt(call, *run.call().op, false);
-      if (!adapted.ok()) return;
-      sides[index_of(side)].emplace(PathOf{&run.target(), run.path()}, *std::move(adapted),
-                                    side == Side::kTarget ? Bank::kFirst : Bank::kSecond, false);
-    }
-    const Moved moved = run_changed(scene, {&*sides[0], &*sides[1]}, scene.inputs);
-    if (moved.ran) changes.push_back(moved);
+    const std::optional<Moved> moved = run_call(scene, call, scene.inputs);
+    if (!moved) return;
+    if (moved->ran) changes.push_back(*moved);
   }
   conclude(scene, changes, rule.name, sentences);
+}
+
+// The same elements laid out densely must give the same outputs: a side whose outputs move reads by another stride than
+// the tensor's.
+void change_strides(const Scene& scene, std::size_t input, std::vector<std::string>& sentences) {
+  if (is_dense(scene.call.inputs[input])) return;
+  Call call = scene.call;
+  Tensor& tensor = call.inputs[input];
+  for (const Tensor& output : call.outputs) {
+    if (output.present && output.on == static_cast<int>(input)) return;
+  }
+  tensor.stride = dense_strides(tensor.shape);
+  const std::vector<std::byte> full = expanded(scene.call.inputs[input], scene.inputs[input]);
+  Views inputs = scene.inputs;
+  inputs[input] = full;
+  const std::optional<Moved> moved = run_call(scene, call, inputs);
+  if (!moved || !moved->ran || moved->side[0] == moved->side[1]) return;
+  const std::string& deaf = scene.sides[moved->side[0] ? 0 : 1]->path();
+  const std::string& other = scene.sides[moved->side[0] ? 1 : 0]->path();
+  sentences.push_back(deaf + " does not follow the strides of " + tensor.name +
+                      ": the same elements in a row move the outputs of " + deaf + " and not those of " + other);
 }
 
 }  // namespace
@@ -215,6 +247,7 @@ std::vector<std::string> find_influence(const Scene& scene, std::int64_t differi
       changes.push_back(run_changed(scene, scene.sides, inputs));
     }
     conclude(scene, changes, scene.call.inputs[i].name, sentences);
+    change_strides(scene, i, sentences);
   }
   for (std::size_t a = 0; a < scene.call.attrs.size() && scene.budget.left(); ++a)
     change_attribute(scene, a, sentences);
