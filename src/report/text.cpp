@@ -208,9 +208,9 @@ std::string hash_lines(const Finding& f) {
 std::string describe_finding(const Finding& f, const Case& c) {
   std::string text = "finding: " + headline(f) + "\n";
   text += "  " + comparison_of(f, c) + "\n";
-  text += "  meaning: " + meaning_of(f.cls) + "\n";
+  text += wrapped("meaning: " + meaning_of(f.cls), 2);
   if (f.stage) text += "  blame: " + stage_text(f) + "\n";
-  for (const std::string& sentence : f.influence) text += "  influence: " + sentence + "\n";
+  for (const std::string& sentence : f.influence) text += wrapped("influence: " + sentence, 2);
   for (const ByteRanges& ranges : f.byte_ranges) text += byte_line(ranges);
   for (const Flip& flip : f.flips) text += flip_text(flip, f);
   for (const Difference& d : f.differences) {
@@ -221,11 +221,11 @@ std::string describe_finding(const Finding& f, const Case& c) {
     const Evidence& evidence = f.evidence[i];
     if (evidence.oracle == "bits" || evidence.oracle == "fill" || (evidence.oracle == "decide" && !evidence.accused))
       continue;
-    text += std::string(i == 0 ? "  evidence: " : "  also: ") + evidence_line(evidence, f) + "\n";
+    text += wrapped((i == 0 ? "evidence: " : "also: ") + evidence_line(evidence, f), 2);
   }
   text += rate_line(f);
   text += hash_lines(f);
-  for (const std::string& note : f.notes) text += "  note: " + note + "\n";
+  for (const std::string& note : f.notes) text += wrapped("note: " + note, 2);
   text += "  signature: " + signature_of(f) + "\n";
   return text;
 }
