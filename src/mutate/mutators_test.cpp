@@ -270,7 +270,8 @@ TEST(Mutators, FillsReachEveryRecipeOfTheRole) {
             (std::set<FillKind>{kUniform, kNormal, kGrid, kConstant, kRamp, kShifted, kNegative, kFiniteSpecial}));
   EXPECT_FALSE(seen.contains("h"));
   // Every recipe is one that draw_values takes.
-  for (const InputRule& rule : schema_of(kBackward).operators.front().inputs) {
+  const Schema schema = schema_of(kBackward);
+  for (const InputRule& rule : schema.operators.front().inputs) {
     const auto legal = legal_fills(rule.role);
     for (const FillKind kind : seen[rule.name]) {
       EXPECT_NE(std::find(legal.begin(), legal.end(), kind), legal.end()) << rule.name << " " << name_of(kind);
