@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <unistd.h>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <new>
@@ -392,13 +393,20 @@ TEST(RunnerFaults, AnEndlessLoopIsAHang) {
 }
 
 TEST(RunnerFaults, LongButTimelyRunsAreLeftAlone) {
-  Bench bench(RunLimits{.seconds = 0.5});
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::milliseconds cap(100);
+  Bench bench(RunLimits{.seconds = 0.1});
   bench.add_output(tensor("y", {2}));
   behaviour.run = [](const fusediff_call&) {
     ::usleep(4000);
     return FUSEDIFF_OK;
   };
-  for (int i = 0; i < 300; ++i) ASSERT_EQ(bench.run().ending, Ending::kOk);  // together twice the cap
+  for (int i = 0; i < 60; ++i) {  // together more than twice the cap
+    const Clock::time_point start = Clock::now();
+    const Ending ending = bench.run().ending;
+    // A busy machine may stop the thread for longer than the cap: then a hang is right.
+    ASSERT_TRUE(ending == Ending::kOk || Clock::now() - start >= cap);
+  }
 }
 
 TEST(RunnerFaults, AFaultOnAnotherThreadEndsTheRun) {
