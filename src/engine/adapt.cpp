@@ -232,6 +232,11 @@ Result<Adapted> adapt(const Call& original, const Operator& to, bool outside) {
   if (Status status = adapt_outputs(original, adapted); !status.ok()) return status.error();
   if (!outside) {
     if (Status status = check_offered(adapted.call); !status.ok()) return status.error();
+    return adapted;
+  }
+  for (const Expr& rule : to.where) {
+    const Result<std::int64_t> kept = adapted.call.evaluate(rule);
+    if (adapted.call.broken.empty() && (!kept.ok() || *kept == 0)) adapted.call.broken = rule.text();
   }
   return adapted;
 }

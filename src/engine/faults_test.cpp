@@ -245,6 +245,18 @@ TEST_F(Faults, AcceptedIllegal) {
   EXPECT_EQ(in_short(check(even, ones(7), options)), "pass");
 }
 
+TEST_F(Faults, ASideMustRejectWhatItsOwnRecordForbids) {
+  Toy even(one_to_one("", R"(, "where": ["N % 2 == 0"])")), any(one_to_one(), "any");
+  any.paths = toy.paths;
+  even.paths["fused"] = [](const fusediff_call&) { return FUSEDIFF_REJECTED; };
+  CheckOptions options = quick();
+  options.outside = true;
+  const Comparison comparison{{PathOf{&even.target, "fused"}, PathOf{&any.target, "unfused"}}, nullptr};
+  EXPECT_EQ(in_short(check(comparison, ones(7), options)), "pass");
+  any.paths["unfused"] = even.paths["fused"];
+  EXPECT_EQ(in_short(check(comparison, ones(7), options)), "undeclared_limit");
+}
+
 TEST_F(Faults, ALegalCaseStaysOneWhenIllegalOnesAreCalledToo) {
   Toy even(one_to_one("", R"(, "where": ["N % 2 == 0"])"));
   even.paths = toy.paths;

@@ -152,7 +152,8 @@ void PairCheck::judge_sides(Judgement& judgement) const {
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     const bool outputs_judged = same && side == Side::kAgainst && judgement.evidence.empty();
-    judge_memory_and_ending(sides_[s]->call(), executions_[s], side, outside_, judgement);
+    const bool forbidden = outside_ && !sides_[s]->call().broken.empty();  // by this side's own record
+    judge_memory_and_ending(sides_[s]->call(), executions_[s], side, forbidden, judgement);
     if (executions_[s].ending != Ending::kOk || outside_ || outputs_judged) continue;
     judge_own_outputs(*call_, inputs_, executions_[s], side, judgement);
   }
