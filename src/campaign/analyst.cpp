@@ -88,6 +88,13 @@ void Analyst::add_killer(std::string case_text, const Ended& ended) {
   wake_.notify_all();
 }
 
+void Analyst::add_suspect(std::string case_text) {
+  const std::lock_guard lock(mutex_);
+  ++waiting_killers_;
+  jobs_.push_back({"", std::move(case_text), std::nullopt});
+  wake_.notify_all();
+}
+
 std::vector<News> Analyst::take_news() {
   const std::lock_guard lock(mutex_);
   return std::exchange(news_, {});
@@ -157,7 +164,7 @@ Status Analyst::work_on_killer(const Job& job) {
   const Result<Case> c = parse_case(job.case_text);
   if (!c.ok()) return {};
   Child child(options_.child);
-  for (int i = 0; i < kKillerTries; ++i) {
+  for (int i = 0; i < (job.ended ? kKillerTries : 1); ++i) {
     child.end();
     const Result<Seen> seen = check_in_child(child, *c, options_.sides, options_.seconds);
     if (!seen.ok() || seen->stopped) return {};
@@ -165,13 +172,14 @@ Status Analyst::work_on_killer(const Job& job) {
     if (known_.contains(signature_of(*seen->finding))) return {};
     return bundle_up(*c, *seen->finding, seen->process_ended);
   }
-  const bool outgrown = job.ended.signal == 0 && job.ended.exit_code == kMemoryExit;
-  if (job.ended.signal == SIGKILL || job.ended.signal == SIGTERM || outgrown) {
+  if (!job.ended) return {};
+  const bool outgrown = job.ended->signal == 0 && job.ended->exit_code == kMemoryExit;
+  if (job.ended->signal == SIGKILL || job.ended->signal == SIGTERM || outgrown) {
     const std::lock_guard lock(mutex_);
     ++unexplained_;
     return {};
   }
-  const Outcome death{Outcome::Kind::kDied, "", job.ended};
+  const Outcome death{Outcome::Kind::kDied, "", *job.ended};
   return bundle_up(*c, finding_of_death(*c, options_.sides, death, options_.seconds), true);
 }
 

@@ -50,6 +50,8 @@ class Analyst {
   void add_found(const std::filesystem::path& file);
   // A case that was in the target when a worker ended so.
   void add_killer(std::string case_text, const Ended& ended);
+  // A case that a worker was still at when the campaign was over: a finding only when a child shows one.
+  void add_suspect(std::string case_text);
 
   std::vector<News> take_news();
   std::size_t pending() const;  // what is queued or under way
@@ -67,7 +69,7 @@ class Analyst {
   struct Job {
     std::filesystem::path found;  // or
     std::string case_text;
-    Ended ended;
+    std::optional<Ended> ended;  // nothing: it did not end
   };
   void loop();
   Status work_on(const Job& job);

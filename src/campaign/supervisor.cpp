@@ -257,6 +257,10 @@ class Campaign {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    // Who does not stop in time sits in a call that does not come back, or in a long one: a child finds out which.
+    for (const WorkerProcess& worker : workers_) {
+      if (const auto stuck = worker.case_under_way()) analyst.add_suspect(*stuck);
+    }
     for (const WorkerProcess& worker : workers_) {
       final_counts_.add(worker.counts());
       restarts_ += worker.restarts();
@@ -291,6 +295,8 @@ class Campaign {
     s.pending = analyst.pending();
     s.unexplained = analyst.unexplained();
     s.jobs = plan_.jobs;
+    s.target = options_.setup.target;
+    s.against = options_.setup.against;
     std::set<std::pair<std::string, std::string>> distinct;  // class, slug
     for (const auto& [key, count] : s.counts.of_kind("signature")) {
       const std::size_t slash = key.find('/');
@@ -330,6 +336,8 @@ std::string status_json(const FuzzStatus& status) {
   json["checks_per_second"] = status.seconds > 0 ? static_cast<double>(counts.checks) / status.seconds : 0.0;
   json["target_seconds"] = static_cast<double>(counts.target_nanoseconds) * 1e-9;
   json["jobs"] = status.jobs;
+  json["target"] = status.target;
+  json["against"] = status.against;
   json["restarts"] = status.restarts;
   json["unexplained_deaths"] = status.unexplained;
   json["corpus"] = status.corpus;

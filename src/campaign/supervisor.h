@@ -43,6 +43,7 @@ struct FuzzStatus {
   int restarts = 0;                    // of workers, after whatever end
   std::size_t unexplained = 0;         // deaths of workers that no case explains
   int jobs = 0;
+  std::string target, against;  // as --target and --against named them; "": not named
 };
 
 struct FuzzHooks {

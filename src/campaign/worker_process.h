@@ -46,6 +46,8 @@ class WorkerProcess {
   Status start(const WorkerPlan& plan, double now);
   void ask_to_stop() { state_.ask_to_stop(); }
   bool runs() const { return process_ != 0; }
+  // The case that a running worker is at.
+  std::optional<std::string> case_under_way() const { return runs() ? state_.case_under_way() : std::nullopt; }
   bool used_up() const { return state_.stop_wanted(); }
   int restarts() const { return starts_ > 1 ? starts_ - 1 : 0; }
   int quick_deaths() const { return quick_deaths_; }  // in a row, without a check in between

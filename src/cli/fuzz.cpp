@@ -50,7 +50,7 @@ OptionSet options() {
       "interrupted.";
   set.example =
       "  fusediff fuzz --target planted --time 20                       the faults that are there to be found\n"
-      "  fusediff fuzz --target ./my_ops.so --against builtin --time 1h  a library of yours\n";
+      "  fusediff fuzz --target ./my_ops.so --time 1h                    a library of yours\n";
   set.shown.add_options()("help", "this text");
   add_setup_options(set.shown, 64);
   set.shown.add_options()                                                                                       //
@@ -204,6 +204,10 @@ int run_fuzz(const Arguments& arguments) {
   if (!result.ok()) return fail(result.error());
   std::cout << (*json ? summary_json(*result, fuzz_options->out) : summary_text(*result, fuzz_options->out))
             << std::flush;
+  if (!result->interrupted && compared_nothing(result->status)) {
+    return fail(user_error("--target " + fuzz_options->setup.target +
+                           ": nothing was compared, every check was skipped or would not open; see the reasons above"));
+  }
   return exit_code_of(*result);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <tuple>
 #include <vector>
@@ -104,8 +105,10 @@ void append_findings(std::ostringstream& out, const std::vector<News>& all) {
       out << "  and " << groups.size() - kGroupsShown << " more kinds\n";
       break;
     }
+    std::set<std::string> names;
+    for (const News* news : group) names.insert(news->finding.dtype);
     std::string dtypes;
-    for (const News* news : group) dtypes += (dtypes.empty() ? "" : " ") + news->finding.dtype;
+    for (const std::string& name : names) dtypes += (dtypes.empty() ? "" : " ") + name;
     const News& first = *group.front();
     out << "  " << cut(headline(first.finding)) << "\n    " << dtypes << (dtypes.empty() ? "" : ": ")
         << first.bundle.string() << ", replayed " << first.replay.same << " of " << first.replay.runs << "\n";
@@ -127,6 +130,30 @@ std::string progress_line(const FuzzStatus& status, double checks_per_second) {
   if (status.restarts > 0) line += "  restarts " + std::to_string(status.restarts);
   if (status.pending > 0) line += "  minimising " + std::to_string(status.pending);
   return line;
+}
+
+std::vector<std::string> warnings(const FuzzStatus& status) {
+  std::map<std::string, std::uint64_t> skipped;
+  for (const auto& [key, count] : status.counts.of_kind("check")) {
+    if (key.ends_with("/skip")) skipped[key.substr(0, key.rfind('/'))] = count;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [op, all] : checks_by(status.counts, false)) {
+    const std::uint64_t count = skipped[op];
+    if (2 * count <= all) continue;
+    std::pair<std::uint64_t, std::string> usual;
+    for (const auto& [reason, times] : status.counts.of_kind("skip")) {
+      if (reason.starts_with(op + ": ")) usual = std::max(usual, {times, reason.substr(op.size() + 2)});
+    }
+    lines.push_back("warning: " + op + ": " + std::to_string(count) + " of " + std::to_string(all) +
+                    " checks were skipped, most of them: " + usual.second);
+  }
+  return lines;
+}
+
+bool compared_nothing(const FuzzStatus& status) {
+  const std::uint64_t all = total(checks_by(status.counts, true));
+  return all > 0 && of_verdict(status.counts, "skip") + of_verdict(status.counts, "harness_error") == all;
 }
 
 std::string summary_text(const FuzzResult& result, const std::filesystem::path& out) {
@@ -151,9 +178,11 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
     if (status.unexplained > 0) text << ", " << status.unexplained << " of them for no reason that a case explains";
     text << "\n";
   }
+  for (const std::string& warning : warnings(status)) text << warning << "\n";
   text << "findings " << classes_text(status) << "\n";
   append_findings(text, result.news);
-  if (status.pending > 0 || result.interrupted) {
+  std::error_code code;
+  if (!std::filesystem::is_empty(out / "found", code) && !code) {
     text << "not bundled yet: what is in " << (out / "found").string() << "; the next fuzz --out " << out.string()
          << " goes on with it\n";
   }

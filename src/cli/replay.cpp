@@ -136,6 +136,11 @@ class Replayer {
   int runs_;
 };
 
+// A case that could not be run says nothing about the bug.
+bool was_judged(const Verdict& verdict) {
+  return verdict.kind != Verdict::Kind::kSkip && verdict.kind != Verdict::Kind::kHarnessError;
+}
+
 // One line: does it still show?
 std::string conclusion(const Replayed& replayed) {
   const Replay& replay = replayed.replay;
@@ -182,8 +187,15 @@ int run_replay(const Arguments& arguments) {
   int code = kExitClean;
   for (const std::string& bundle : bundles) {
     const Result<Replayed> replayed = replayer.replay(bundle);
-    if (replayed.ok()) print(bundle, *replayed, *json);
-    code = std::max(code, replayed.ok() ? exit_code_of(replayed->verdict) : fail(replayed.error()));
+    if (replayed.ok() && (*json || was_judged(replayed->verdict))) print(bundle, *replayed, *json);
+    if (!replayed.ok()) {
+      code = std::max(code, fail(replayed.error()));
+    } else if (was_judged(replayed->verdict)) {
+      code = std::max(code, exit_code_of(replayed->verdict));
+    } else {
+      code = std::max(code, fail(user_error(bundle + ": could not be judged here: " + replayed->verdict.reason +
+                                            "; name the library that it is about with --target")));
+    }
   }
   return code;
 }

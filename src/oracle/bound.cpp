@@ -10,6 +10,9 @@
 namespace fusediff {
 namespace {
 
+constexpr const char* kNoTruth =
+    "with no f64 truth, so nothing shows that it is rounding: let unfused (or reference) take f64 tensors";
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // [elements] the magnitude at whose ULP an error counts.
@@ -102,6 +105,18 @@ void by_unfused(Difference& d, const std::string& why_not_bound, std::optional<S
                 short_decimal(allowed) + " ULP allowed";
 }
 
+bool one_side_is_finite(const Tensor& tensor, std::span<const std::byte> target, std::span<const std::byte> against,
+                        const std::vector<bool>& skip) {
+  const std::size_t size = size_of(tensor.dtype);
+  for (std::size_t i = 0; i * size < target.size(); ++i) {
+    if (!skip.empty() && skip[i]) continue;
+    const std::uint64_t a = load_bits(tensor.dtype, target.data() + i * size);
+    const std::uint64_t b = load_bits(tensor.dtype, against.data() + i * size);
+    if (is_finite(tensor.dtype, a) != is_finite(tensor.dtype, b)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void classify(Difference& d, const Call& call, std::size_t output, std::span<const std::byte> target,
@@ -117,7 +132,12 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     return;
   }
   if (truth.value.empty()) {
-    d.judged_by = "no f64 truth: reference and unfused do not offer this call in f64";
+    if (one_side_is_finite(tensor, target, against, skip)) {
+      d.cls = FindingClass::kNonFinite;
+      d.judged_by = "one side is not finite where the other is; there is no f64 truth to say which is wrong";
+      return;
+    }
+    d.judged_by = kNoTruth;
     return;
   }
   const bool scale_known = rule.bound && (rule.bound->of != BoundScale::kAbsInputs || !truth.absolute.empty());

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/files.h"
+#include "report/commands.h"
 
 namespace fusediff {
 namespace {
@@ -111,6 +112,8 @@ class Fold {
     report_.target_seconds = seconds_of(json, "target_seconds");
     report_.checks = count_of(json, "checks");
     report_.jobs = count_of(json, "jobs");
+    target_ = json.value("target", "");
+    against_ = json.value("against", "");
     report_.restarts = count_of(json, "restarts");
     report_.corpus = count_of(json, "corpus");
     const Json& operators = json.at("checks_by_operator");
@@ -135,8 +138,8 @@ class Fold {
         ++report_.findings[at->second].bundles;
         continue;
       }
-      report_.findings.push_back(
-          {std::move(bundle->finding), std::move(bundle->smallest), bundle->replay, folder, 1, 0});
+      report_.findings.push_back({std::move(bundle->finding), std::move(bundle->smallest), bundle->replay, folder, 1, 0,
+                                  replay_command(folder, target_, against_)});
     }
   }
 
@@ -192,6 +195,7 @@ class Fold {
   }
 
   CampaignReport report_;
+  std::string target_, against_;  // as the campaign named them
   Tally counted_;                 // by CLASS/SLUG
   std::set<std::string> listed_;  // likewise, in findings.jsonl
 };

@@ -30,6 +30,7 @@ struct ReportedFinding {
   std::filesystem::path bundle;  // of several with one signature: the first by name
   std::size_t bundles = 1;
   std::uint64_t seen = 0;  // checks that showed it; 0: not counted
+  std::string command;     // that replays it
 };
 
 struct CampaignReport {

@@ -32,7 +32,7 @@ Json finding_json(const ReportedFinding& reported) {
       reported.replay ? Json{{"runs", reported.replay->runs}, {"same", reported.replay->same}} : Json(nullptr);
   json["bundles"] = reported.bundles;
   json["bundle"] = reported.bundle.string();
-  json["command"] = replay_command(reported.bundle);
+  json["command"] = reported.command;
   return json;
 }
 

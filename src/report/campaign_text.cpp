@@ -130,7 +130,7 @@ std::string finding_text(const ReportedFinding& reported, std::size_t number) {
   if (reported.bundles > 1) seen += "; " + std::to_string(reported.bundles) + " bundles, the first is named here";
   append_field(text, "seen", seen);
   append_field(text, "bundle", reported.bundle.string());
-  append_field(text, "replay", replay_command(reported.bundle));
+  append_field(text, "replay", reported.command);
   return text;
 }
 

@@ -19,8 +19,14 @@ std::string shell_word(const std::string& path) {
 
 }  // namespace
 
-std::string replay_command(const std::filesystem::path& bundle) {
-  return "fusediff replay " + shell_word(bundle.string());
+std::string replay_command(const std::filesystem::path& bundle, const std::string& target, const std::string& against) {
+  std::string command = "fusediff replay " + shell_word(bundle.string());
+  const auto is_file = [](const std::string& name) {
+    return name.find('/') != std::string::npos || name.find(".so") != std::string::npos;
+  };
+  if (is_file(target)) command += " --target " + shell_word(target);
+  if (is_file(against)) command += " --against " + shell_word(against);
+  return command;
 }
 
 std::string report_command(const std::filesystem::path& folder) {

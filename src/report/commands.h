@@ -6,8 +6,10 @@
 
 namespace fusediff {
 
-// "fusediff replay BUNDLE", the path quoted where a shell needs it.
-std::string replay_command(const std::filesystem::path& bundle);
+// "fusediff replay BUNDLE", words quoted where a shell needs it. target, against: as the campaign named them; said
+// again only where they are files, which replay does not look for by itself.
+std::string replay_command(const std::filesystem::path& bundle, const std::string& target = "",
+                           const std::string& against = "");
 // "fusediff report FOLDER", likewise.
 std::string report_command(const std::filesystem::path& folder);
 

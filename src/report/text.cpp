@@ -301,7 +301,7 @@ std::string meaning_of(FindingClass cls) {
     case FindingClass::kWrongPick:
       return "a pick that no ranking of its own explains";
     case FindingClass::kDamage:
-      return "the difference is more than rounding explains";
+      return "the difference is more than rounding explains, or nothing is there to show that it is rounding";
     case FindingClass::kRounding:
       return "the numbers differ, and rounding explains it: no side is outside its bound";
     case FindingClass::kZeroSign:
