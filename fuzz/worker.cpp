@@ -26,6 +26,9 @@ constexpr std::uint64_t kNewCaseOnceIn = 16;  // mutations: however good the cor
 constexpr std::uint64_t kOutsideOnceIn = 2;   // mutations, where calls that the schema forbids are asked for
 constexpr int kMostOps = 8;                   // tries to make a case from nothing
 constexpr std::uint64_t kLeastBudget = 1 << 14;
+// Tensors of a case that is made here take at most this part of the cap: the rest is for workspace and for the truth,
+// whose elements are up to eight times as large.
+constexpr std::uint64_t kPartOfMemory = 8;
 
 std::uint64_t bytes_of(const std::vector<Tensor>& tensors) {
   std::uint64_t bytes = 0;
@@ -47,7 +50,8 @@ std::optional<std::uint64_t> tensor_bytes(const Case& c, const Operator& op, con
 
 // How many bytes of tensors a new case may have: small ones are many in the time of a large one, and show nearly
 // everything; every power of two up to the cap is as likely as any other.
-std::uint64_t draw_budget(Rng& rng, std::uint64_t cap) {
+std::uint64_t draw_budget(Rng& rng, const Setup& setup) {
+  const std::uint64_t cap = std::max<std::uint64_t>(1, setup.memory / kPartOfMemory);
   const std::uint64_t steps = cap <= kLeastBudget ? 1 : static_cast<std::uint64_t>(std::bit_width(cap / kLeastBudget));
   return std::min(cap, kLeastBudget << rng.below(steps));
 }
@@ -167,7 +171,7 @@ void Worker::keep(const Case& c, const Finding& finding, std::size_t json_bytes)
 
 std::optional<Case> Worker::new_case(Rng& rng) {
   for (int i = 0; i < kMostOps; ++i) {
-    MutateContext context{*rng.pick(opened_.ops), rng, draw_budget(rng, options_.setup.memory), probe_};
+    MutateContext context{*rng.pick(opened_.ops), rng, draw_budget(rng, options_.setup), probe_};
     if (std::optional<Case> c = random_case(context)) return c;
   }
   return std::nullopt;
@@ -176,7 +180,7 @@ std::optional<Case> Worker::new_case(Rng& rng) {
 bool Worker::change(Case& c, Rng& rng) {
   const Operator* op = engine().find(c.op);
   const std::optional<std::uint64_t> bytes = tensor_bytes(c, *op, options_.setup);
-  const std::uint64_t budget = std::max(draw_budget(rng, options_.setup.memory), bytes.value_or(0));
+  const std::uint64_t budget = std::max(draw_budget(rng, options_.setup), bytes.value_or(0));
   MutateContext context{*op, rng, budget, probe_};
   return fusediff::mutate(c, context);
 }
@@ -214,7 +218,8 @@ std::size_t Worker::cross(std::string_view a, std::string_view b, char* out, std
   const std::optional<Case> second = cache_.find(b).c;
   if (!first || position_of(first->op) == opened_.ops.size()) return 0;
   if (!second || position_of(second->op) == opened_.ops.size()) return 0;
-  MutateContext context{*engine().find(first->op), rng, options_.setup.memory, probe_};
+  const std::uint64_t budget = options_.setup.memory / kPartOfMemory;
+  MutateContext context{*engine().find(first->op), rng, budget, probe_};
   if (!crossover(*first, *second, context)) return 0;
   return write(*first, out, capacity);
 }

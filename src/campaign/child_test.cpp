@@ -67,7 +67,7 @@ TEST_P(ChildDeath, IsToldAndTheNextRequestIsServed) {
   EXPECT_EQ(ask(child, "answer").kind, Outcome::Kind::kReply);
 }
 INSTANTIATE_TEST_SUITE_P(All, ChildDeath,
-                         testing::Values(Death{"exit", {0, 3}}, Death{"segv", {SIGSEGV, 0}},
+                         testing::Values(Death{"exit", {0, 3}}, Death{"signal", {SIGUSR1, 0}},
                                          Death{"kill", {SIGKILL, 0}}, Death{"half", {0, 0}}, Death{"orphan", {0, 5}}));
 
 class ChildGarbage : public testing::TestWithParam<const char*> {};
