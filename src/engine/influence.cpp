@@ -210,6 +210,9 @@ void change_attribute(const Scene& scene, std::size_t attr, std::vector<std::str
     if (!moved) return;
     if (moved->ran) changes.push_back(*moved);
   }
+  // A number off its value may leave one side where it is by chance; a flag has but one other value.
+  const bool is_number = rule.kind == AttrKind::kInt || rule.kind == AttrKind::kFloat;
+  if (is_number && changes.size() < 2) return;
   conclude(scene, changes, rule.name, sentences);
 }
 

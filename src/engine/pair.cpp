@@ -1,6 +1,7 @@
 #include "engine/pair.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/bytes.h"
 #include "engine/influence.h"
@@ -31,6 +32,20 @@ std::string chosen_dtype(const Case& c, const Call& call, const std::string& out
 
 bool lies_on_input(const Call& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& output) { return output.on >= 0; });
+}
+
+// How far apart the sides are, in powers of two, and which of them are finite: without the truth, rounding, damage and
+// infinities look alike, and the first to be explained must not speak for the others.
+std::string size_of_difference(const std::vector<Difference>& differences) {
+  std::string text;
+  for (const Difference& d : differences) {
+    if (d.follows_pick) continue;
+    text += " " + d.output + " " + std::to_string(std::bit_width(d.max_ulp));
+    if (!is_float(d.dtype)) continue;
+    for (const std::uint64_t bits : d.worst_bits) text += is_finite(d.dtype, bits) ? " finite" : " not";
+    break;
+  }
+  return text;
 }
 
 bool may_run_again(Ending ending) {
@@ -163,7 +178,7 @@ std::string PairCheck::suspicion() const {
   Judgement judgement = first_;
   if (judgement.evidence.empty()) return case_.op + " shows its fill";
   rank_evidence(*call_, judgement);
-  return signature_of(finding_from(judgement));
+  return signature_of(finding_from(judgement)) + size_of_difference(judgement.differences);
 }
 
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the

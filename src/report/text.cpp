@@ -236,9 +236,11 @@ std::string headline(const Finding& f) {
   std::string text = std::string(name_of(f.cls)) + " in " + f.op;
   if (!f.output.empty()) text += ", output " + f.output;
   if (f.stage) text += ", " + stage_text(f);
-  if (f.cls == FindingClass::kDamage && !f.influence.empty())
-    return text + ": " + f.influence[0];  // the cause, before the size of its effect
   if (f.evidence.empty()) return text;
+  // The cause before the size of its effect, where the accused side is the one that does not follow.
+  const bool is_cause = f.cls == FindingClass::kDamage && !f.influence.empty() && f.evidence[0].accused &&
+                        f.influence[0].starts_with(f.paths[index_of(*f.evidence[0].accused)] + " ");
+  if (is_cause) return text + ": " + f.influence[0];
   return text + ": " + accused(f.evidence[0], f) + in_own_words(f.evidence[0].what, f);
 }
 
