@@ -201,7 +201,7 @@ std::set<pid_t> processes_of(const fs::path& out) {
 TEST_F(Campaign, WorkersDieWithTheSupervisorAndWhatIsOnDiskIsWhole) {
   for (int round = 0; round < 4; ++round) {
     const pid_t process = start(fuzz_arguments("wrong", {}));
-    const std::uint64_t before = round;
+    const auto before = static_cast<std::uint64_t>(round);
     wait_until([&] { return checks() > before; }, process);
     std::this_thread::sleep_for(std::chrono::milliseconds(37 * round));
     ::kill(process, SIGKILL);
