@@ -162,6 +162,10 @@ struct Fault {
 class Deadly : public Campaign, public testing::WithParamInterface<Fault> {};
 
 TEST_P(Deadly, BecomesAFindingAndTheCampaignGoesOn) {
+#ifdef __SANITIZE_THREAD__
+  // ThreadSanitizer holds signals back in a loop that calls nothing: only the supervisor ends it, after half a minute.
+  if (std::string(GetParam().option) == "hang") GTEST_SKIP();
+#endif
   EXPECT_EQ(run(fuzz_arguments(GetParam().option, {"--runs", "1500", "--memory", "16"})), (Ended{0, 1}))
       << text_of(log());
   EXPECT_EQ(summary().at("checks"), 1500);

@@ -1,6 +1,6 @@
 /* A target whose fused path misbehaves as its options say, for tests of the campaign. One operator, copy: y = x, f32.
- * options: "" right; "wrong" y[0] + 1 where N >= 3; "exit", "kill", "hang", "memory" at N == 5; "close" closes all
- * descriptors at N == 5; "noise" prints; "die_on_open" ends the process in open(). */
+ * options: "" right; "wrong" y[0] + 1 where N >= 3; at N == 5 "exit", "kill", "hang", "deaf" (hangs with every signal
+ * blocked), "close" (all descriptors); "noise" prints; "die_on_open" ends the process in open(). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +25,23 @@ static fusediff_status open_context(const char* options, void** context) {
 
 static void close_context(void* context) { free(context); }
 
+static volatile int forever = 1;
+
 static void misbehave(const char* how) {
   if (strcmp(how, "exit") == 0) _exit(3);
   if (strcmp(how, "kill") == 0) raise(SIGKILL);
-  if (strcmp(how, "memory") == 0) {
-    for (;;) memset(malloc(1 << 24), 1, 1 << 24); /* a null pointer at the cap: then it is a crash */
+  if (strcmp(how, "deaf") == 0) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    for (;;) pause();
   }
   if (strcmp(how, "close") == 0) {
     for (int i = 3; i < 64; ++i) close(i);
   }
-  while (strcmp(how, "hang") == 0) {
+  if (strcmp(how, "hang") == 0) {
+    while (forever) {
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace fusediff {
 namespace {
@@ -9,7 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 
 std::filesystem::path scratch(const char* name) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "fusediff_files_test";
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("fusediff_files_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   return folder / name;
 }

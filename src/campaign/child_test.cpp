@@ -110,7 +110,7 @@ TEST(Child, StopFromAnotherThreadEndsARequest) {
 }
 
 TEST(Child, WhatItPrintsGoesToTheFile) {
-  const std::string file = testing::TempDir() + "fusediff_child_output";
+  const std::string file = testing::TempDir() + "fusediff_child_output_" + std::to_string(::getpid());
   std::filesystem::remove(file);
   ChildOptions options = fixture();
   options.output_file = file;

@@ -1,6 +1,7 @@
 #include "campaign/found.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 class FoundTest : public testing::Test {
  protected:
-  FoundTest() : out_(fs::path(testing::TempDir()) / "fusediff_found_test") {
+  FoundTest() : out_(fs::path(testing::TempDir()) / ("fusediff_found_test_" + std::to_string(::getpid()))) {
     fs::remove_all(out_);
     fs::create_directories(found_folder(out_));
   }

@@ -189,7 +189,7 @@ class Campaign {
   }
 
   Status tend(WorkerProcess& worker, Analyst& analyst) {
-    const auto death = worker.poll();
+    const auto death = worker.poll(plan_, now());
     if (!death) return {};
     switch (death->leaving) {
       case Leaving::kSetup:
@@ -251,7 +251,8 @@ class Campaign {
     };
     while (any() && now() < until) {
       for (WorkerProcess& worker : workers_) {
-        if (const auto death = worker.poll(); death && death->leaving == Leaving::kNotSaid && death->culprit) {
+        if (const auto death = worker.poll(plan_, now());
+            death && death->leaving == Leaving::kNotSaid && death->culprit) {
           if (write_killer(options_.out, *death->culprit).ok()) analyst.add_killer(*death->culprit, death->ended);
         }
       }

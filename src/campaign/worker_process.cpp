@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "base/rng.h"
@@ -50,7 +51,9 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
       quick_deaths_(other.quick_deaths_),
       died_of_case_(other.died_of_case_),
       checks_at_start_(other.checks_at_start_),
-      not_before_(other.not_before_) {}
+      not_before_(other.not_before_),
+      last_case_(other.last_case_),
+      last_case_at_(other.last_case_at_) {}
 
 WorkerProcess::~WorkerProcess() {
   if (process_ != 0) kill_and_reap(process_);
@@ -73,9 +76,22 @@ std::vector<std::string> WorkerProcess::arguments(const WorkerPlan& plan) const 
   return all;
 }
 
-std::optional<WorkerProcess::Death> WorkerProcess::poll() {
+bool WorkerProcess::is_stuck(const WorkerPlan& plan, double now) {
+  const std::uint64_t begun = state_.cases_begun();
+  if (begun != last_case_ || !state_.is_running()) {
+    last_case_ = begun;
+    last_case_at_ = now;
+  }
+  return now - last_case_at_ > 1.5 * plan.case_seconds;
+}
+
+std::optional<WorkerProcess::Death> WorkerProcess::poll(const WorkerPlan& plan, double now) {
   if (process_ == 0) return std::nullopt;
-  const std::optional<Ended> ended = poll_end(process_);
+  std::optional<Ended> ended = poll_end(process_);
+  if (!ended && is_stuck(plan, now)) {
+    kill_and_reap(process_);
+    ended = Ended{SIGKILL, 0};
+  }
   if (!ended) return std::nullopt;
   // What the target itself may have started goes with it.
   kill_group(process_);
@@ -101,6 +117,7 @@ Status WorkerProcess::start(const WorkerPlan& plan, double now) {
   not_before_ = 0;
   state_.forget_leaving();
   checks_at_start_ = state_.checks();
+  last_case_at_ = now;
   SpawnRequest request;
   request.program = plan.program;
   request.arguments = arguments(plan);

@@ -41,7 +41,9 @@ class WorkerProcess {
     std::string message;
     std::optional<std::string> culprit;  // the case that was in the target
   };
-  std::optional<Death> poll();
+  // One that is in the same case for half as long again as libFuzzer should allow is killed here: libFuzzer's alarm can
+  // be lost in a target that blocks signals.
+  std::optional<Death> poll(const WorkerPlan& plan, double now);
   // Starts it if it does not run, is not used up, and its pause after a quick death is over.
   Status start(const WorkerPlan& plan, double now);
   void ask_to_stop() { state_.ask_to_stop(); }
@@ -57,6 +59,7 @@ class WorkerProcess {
  private:
   WorkerProcess(WorkerState state, int number, std::filesystem::path folder);
   std::vector<std::string> arguments(const WorkerPlan& plan) const;
+  bool is_stuck(const WorkerPlan& plan, double now);
 
   WorkerState state_;
   int number_;
@@ -68,6 +71,8 @@ class WorkerProcess {
   bool died_of_case_ = false;
   std::uint64_t checks_at_start_ = 0;
   double not_before_ = 0;
+  std::uint64_t last_case_ = 0;  // cases_begun() when it last changed, and when that was
+  double last_case_at_ = 0;
 };
 
 }  // namespace fusediff

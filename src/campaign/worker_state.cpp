@@ -30,6 +30,7 @@ struct WorkerState::Layout {
   std::atomic<std::uint64_t> checks;
   std::atomic<std::uint64_t> target_nanoseconds;
   std::atomic<std::uint64_t> allowed;
+  std::atomic<std::uint64_t> begun;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> leaving;
   std::atomic<std::uint32_t> running;  // the case below is in the target
@@ -115,6 +116,7 @@ void WorkerState::begin(std::string_view case_text) {
   const std::size_t bytes = std::min(case_text.size(), kMaxCaseBytes);
   std::memcpy(layout_->case_text, case_text.data(), bytes);
   layout_->case_bytes = bytes;
+  layout_->begun.store(cases_begun() + 1, std::memory_order_relaxed);
   layout_->running.store(1, std::memory_order_release);
 }
 void WorkerState::end() { layout_->running.store(0, std::memory_order_release); }
@@ -174,8 +176,10 @@ Leaving WorkerState::leaving() const { return static_cast<Leaving>(layout_->leav
 std::string WorkerState::message() const {
   return std::string(layout_->message, ::strnlen(layout_->message, sizeof(layout_->message)));
 }
+std::uint64_t WorkerState::cases_begun() const { return layout_->begun.load(std::memory_order_relaxed); }
+bool WorkerState::is_running() const { return layout_->running.load(std::memory_order_acquire) != 0; }
 std::optional<std::string> WorkerState::case_under_way() const {
-  if (layout_->running.load(std::memory_order_acquire) == 0) return std::nullopt;
+  if (!is_running()) return std::nullopt;
   return std::string(layout_->case_text, std::min<std::size_t>(layout_->case_bytes, kMaxCaseBytes));
 }
 

@@ -64,6 +64,8 @@ class WorkerState {
   void forget_leaving();  // before a restart
   Leaving leaving() const;
   std::string message() const;
+  std::uint64_t cases_begun() const;
+  bool is_running() const;                            // between begin() and end()
   std::optional<std::string> case_under_way() const;  // nothing: the target was not running
   Counts counts() const;
 

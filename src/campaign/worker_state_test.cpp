@@ -1,6 +1,7 @@
 #include "campaign/worker_state.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -11,7 +12,7 @@ namespace {
 
 class WorkerStateTest : public testing::Test {
  protected:
-  WorkerStateTest() : path_(testing::TempDir() + "fusediff_worker_state") {}
+  WorkerStateTest() : path_(testing::TempDir() + "fusediff_worker_state_" + std::to_string(::getpid())) {}
   ~WorkerStateTest() override { std::filesystem::remove(path_); }
   WorkerState create() { return *WorkerState::create(path_); }
   WorkerState open() { return *WorkerState::open(path_); }
