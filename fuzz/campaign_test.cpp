@@ -219,18 +219,22 @@ TEST_F(Campaign, WorkersDieWithTheSupervisorAndWhatIsOnDiskIsWhole) {
   EXPECT_FALSE(bundles().empty());
 }
 
-TEST_F(Campaign, AKilledWorkerIsReplacedAndIsNoFinding) {
+class KilledWorker : public Campaign, public testing::WithParamInterface<int> {};
+
+TEST_P(KilledWorker, IsReplacedAndIsNoFinding) {
   const pid_t process = start(fuzz_arguments("", {"--runs", "60000"}));
   wait_until([&] { return checks() > 0; }, process);
   for (const pid_t worker : processes_of(out())) {
     if (worker != process && text_of("/proc/" + std::to_string(worker) + "/comm").starts_with("fusediff-work")) {
-      ::kill(worker, SIGKILL);
+      ::kill(worker, GetParam());
     }
   }
   EXPECT_EQ(wait(process), (Ended{0, 0})) << text_of(log());
   EXPECT_GE(summary().at("restarts"), 1);
   EXPECT_TRUE(bundles().empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(All, KilledWorker, testing::Values(SIGKILL, SIGTERM));
 
 TEST_F(Campaign, TwoInOneFolderAreRefused) {
   const pid_t process = start(fuzz_arguments("", {}));

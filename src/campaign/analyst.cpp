@@ -21,10 +21,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kKillerTries = 3;
+constexpr int kInterruptedExit = 72;  // libFuzzer's, after SIGINT and SIGTERM
 constexpr std::size_t kMaxWaitingKillers = 64;
 constexpr double kReplaySeconds = 10;  // for all replays of one finding after the first
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Ends that say nothing of a case that runs well alone: somebody's signal (libFuzzer exits on the polite ones), or
+// memory that grew over many cases.
+bool is_from_outside(const Ended& ended) {
+  if (ended.signal != 0) return ended.signal == SIGKILL || ended.signal == SIGTERM;
+  return ended.exit_code == kMemoryExit || ended.exit_code == kInterruptedExit;
+}
 
 std::string list_line(const Bundle& bundle) {
   const Finding& f = bundle.finding;
@@ -173,8 +181,7 @@ Status Analyst::work_on_killer(const Job& job) {
     return bundle_up(*c, *seen->finding, seen->process_ended);
   }
   if (!job.ended) return {};
-  const bool outgrown = job.ended->signal == 0 && job.ended->exit_code == kMemoryExit;
-  if (job.ended->signal == SIGKILL || job.ended->signal == SIGTERM || outgrown) {
+  if (is_from_outside(*job.ended)) {
     const std::lock_guard lock(mutex_);
     ++unexplained_;
     return {};
