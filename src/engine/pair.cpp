@@ -133,8 +133,8 @@ std::optional<Verdict> PairCheck::first_look() {
   if (std::optional<Verdict> early = set_up()) return early;
   run_both();
   if (std::optional<Verdict> early = ended_early()) return early;
-  judge_sides(first_);
   const bool same = same_bits();
+  judge_sides(same, first_);
   if (both_ok() && !outside_ && !same) {
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   }
@@ -162,8 +162,7 @@ bool PairCheck::same_bits() const {
   return true;
 }
 
-void PairCheck::judge_sides(Judgement& judgement) const {
-  const bool same = same_bits();
+void PairCheck::judge_sides(bool same, Judgement& judgement) const {
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     const bool outputs_judged = same && side == Side::kAgainst && judgement.evidence.empty();
@@ -197,7 +196,7 @@ void PairCheck::ask_for_every_output() {
   call_ = &*fuller_;
   if (!set_up()) {
     run_both();
-    judge_sides(first_);
+    judge_sides(same_bits(), first_);
     if (both_ok()) judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
     const auto still = [&](const Evidence& evidence) {
       return std::any_of(first_.evidence.begin(), first_.evidence.end(),
@@ -216,29 +215,26 @@ void PairCheck::ask_for_every_output() {
 Verdict PairCheck::explain() {
   ask_for_every_output();
   Judgement judgement;
-  judge_sides(judgement);
-  Finding finding;
+  judge_sides(same_bits(), judgement);
+  std::array<Rate, 2> rates;
   for (const Side side : kSides) {
     rerun_in_the_middle(scene(), side, judgement);
     if (executions_[index_of(side)].ending == Ending::kOk && !outside_)
       rerun_with_other_fills(scene(), side, judgement);
   }
   if (may_run_again(executions_[0].ending) && may_run_again(executions_[1].ending)) {
-    rerun_alike(scene(), compared_, judgement, finding.rates);
+    rerun_alike(scene(), compared_, judgement, rates);
   }
   if (both_ok() && !outside_) {
-    Judgement probe;
-    judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, probe);
     Truth truth;
-    if (!probe.differences.empty()) truth = compute_truth(prepared_, comparison_, options_, runner_);
+    if (!first_.differences.empty()) truth = compute_truth(prepared_, comparison_, options_, runner_);
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, truth.outputs.empty() ? nullptr : &truth,
                   judgement);
     if (!truth.path.empty()) notes_.push_back("truth: " + truth.path + " in f64");
   }
   rank_evidence(*call_, judgement);
   if (judgement.evidence.empty()) return Verdict{};  // what looked like a fill was a value
-  const std::array<Rate, 2> rates = finding.rates;
-  finding = finding_from(judgement);
+  Finding finding = finding_from(judgement);
   finding.rates = rates;
   if ((finding.cls == FindingClass::kDamage || finding.cls == FindingClass::kFlip) && both_ok()) {
     finding.influence =

@@ -45,7 +45,8 @@ class PairCheck {
   void add_hashes(Finding& finding) const;
   bool both_ok() const;
   bool same_bits() const;
-  void judge_sides(Judgement& judgement) const;
+  // same: same_bits(), which costs a pass over every output.
+  void judge_sides(bool same, Judgement& judgement) const;
 
   const Case& case_;
   const Prepared& prepared_;
