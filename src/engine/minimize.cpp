@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "engine/explicit_case.h"
+#include "engine/resized.h"
+#include "engine/simpler_values.h"
 #include "model/call.h"
 
 namespace fusediff {
@@ -165,50 +165,10 @@ class Minimizer {
     return {sizes.begin(), sizes.end()};
   }
 
-  // Overrides and patches keep their place, rows and columns counted; what would lie outside moves to the last.
-  Case resized(const std::map<std::string, std::int64_t>& sizes) const {
-    Case c = best_;
-    for (const auto& [dim, size] : sizes) c.dims[dim] = size;
-    const Result<Call> before = bind(best_, op_, max_bytes_), after = bind(c, op_, max_bytes_);
-    if (!before.ok() || !after.ok()) return c;
-    for (const auto list : {&Call::inputs, &Call::givens}) {
-      for (std::size_t i = 0; i < ((*after).*list).size(); ++i) {
-        const auto value = c.inputs.find(((*after).*list)[i].name);
-        if (value != c.inputs.end()) move_inside(((*before).*list)[i], ((*after).*list)[i], value->second);
-      }
-    }
-    return c;
-  }
-
-  static void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {
-    const std::int64_t rows = row_count(after), columns = column_count(after);
-    if (rows == 0 || columns == 0) {
-      value.patches.clear();
-      value.set.clear();
-      return;
-    }
-    for (Patch& patch : value.patches) {
-      for (std::int64_t* row : {&patch.row_low, &patch.row_high}) *row = std::min(*row, rows - 1);
-      for (std::int64_t* column : {&patch.column_low, &patch.column_high}) *column = std::min(*column, columns - 1);
-    }
-    if (before.shape.size() != after.shape.size()) return;
-    std::map<std::int64_t, Literal> moved;
-    for (const auto& [index, literal] : value.set) {
-      std::int64_t rest = index, to = 0, size = 1;
-      for (std::size_t d = after.shape.size(); d-- > 0;) {
-        to += std::min(rest % before.shape[d], after.shape[d] - 1) * size;
-        rest /= before.shape[d];
-        size *= after.shape[d];
-      }
-      moved[to] = literal;
-    }
-    value.set = std::move(moved);
-  }
-
   bool shrink_dims() {
     for (const DimRule& dim : op_.dims) {
       for (const std::int64_t size : smaller_sizes(best_.dims[dim.name])) {
-        if (keeps(resized({{dim.name, size}}))) return true;
+        if (keeps(resized(best_, op_, {{dim.name, size}}, max_bytes_))) return true;
       }
     }
     // Dims that a rule ties together: both to the same fraction, or both down by one.
@@ -218,7 +178,7 @@ class Minimizer {
         const std::int64_t a = best_.dims[first.name], b = best_.dims[second.name];
         if (a < 2 || b < 2) continue;
         for (const auto& [x, y] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {a / 2, b / 2}, {a - 1, b - 1}}) {
-          if (keeps(resized({{first.name, x}, {second.name, y}}))) return true;
+          if (keeps(resized(best_, op_, {{first.name, x}, {second.name, y}}, max_bytes_))) return true;
         }
       }
     }
@@ -323,8 +283,8 @@ class Minimizer {
   bool shrink_range(const Tensor& tensor, std::size_t first, std::size_t count) {
     if (!time_left()) return false;
     bool any = false;
-    for (int level = 0; level < kLevels; ++level) {
-      const std::optional<Case> candidate = simplified(tensor, first, count, level);
+    for (int level = 0; level < kValueLevels; ++level) {
+      const std::optional<Case> candidate = with_simpler_values(best_, tensor, first, count, level);
       if (!candidate) {
         if (level == 0) return any;  // all zero already
         continue;
@@ -339,35 +299,6 @@ class Minimizer {
     return any;
   }
 
-  static constexpr int kLevels = 7;  // 0, 1, then 1, 3, 6, 10 and 16 bits of mantissa
-
-  static std::uint64_t simpler(DType dtype, std::uint64_t bits, int level) {
-    if (!is_float(dtype)) return level < 2 ? static_cast<std::uint64_t>(level) : bits;
-    if (level < 2) return round_to_bits(dtype, level);
-    constexpr std::array kMantissaBits = {1, 3, 6, 10, 16};
-    const int drop = float_format(dtype).mantissa_bits - kMantissaBits[static_cast<std::size_t>(level - 2)];
-    return drop <= 0 || !is_finite(dtype, bits) ? bits : bits >> drop << drop;
-  }
-
-  std::optional<Case> simplified(const Tensor& tensor, std::size_t first, std::size_t count, int level) const {
-    const std::size_t size = size_of(tensor.dtype);
-    std::vector<std::byte> bytes = *best_.inputs.at(tensor.name).fill.bits;
-    bool changed = false;
-    for (std::size_t i = first; i < first + count; ++i) {
-      const std::uint64_t before = load_bits(tensor.dtype, bytes.data() + i * size);
-      if (before == simpler(tensor.dtype, before, 0) || (level >= 1 && before == simpler(tensor.dtype, before, 1)))
-        continue;
-      const std::uint64_t after = simpler(tensor.dtype, before, level);
-      if (after == before) continue;
-      store_bits(tensor.dtype, after, bytes.data() + i * size);
-      changed = true;
-    }
-    if (!changed) return std::nullopt;
-    Case candidate = best_;
-    candidate.inputs[tensor.name].fill.bits = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    return candidate;
-  }
-
   // "passes with E = 1, fails with E = 2": what the sizes below do.
   std::vector<std::string> neighbours() {
     std::vector<std::string> notes;
@@ -376,7 +307,7 @@ class Minimizer {
       for (const std::int64_t other : {size - 1, size + 1}) {
         if (other < 0 || !time_left() || is_stuck()) continue;
         ++checks_;
-        const Result<CheckResult> result = engine_.check(resized({{dim.name, other}}));
+        const Result<CheckResult> result = engine_.check(resized(best_, op_, {{dim.name, other}}, max_bytes_));
         const bool passes = result.ok() && (result->verdict.kind == Verdict::Kind::kPass ||
                                             result->verdict.kind == Verdict::Kind::kVacuous);
         if (!passes) continue;

@@ -1,0 +1,52 @@
+#include "engine/resized.h"
+
+#include <algorithm>
+
+#include "model/call.h"
+
+namespace fusediff {
+namespace {
+
+void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {
+  const std::int64_t rows = row_count(after), columns = column_count(after);
+  if (rows == 0 || columns == 0) {
+    value.patches.clear();
+    value.set.clear();
+    return;
+  }
+  for (Patch& patch : value.patches) {
+    for (std::int64_t* row : {&patch.row_low, &patch.row_high}) *row = std::min(*row, rows - 1);
+    for (std::int64_t* column : {&patch.column_low, &patch.column_high}) *column = std::min(*column, columns - 1);
+  }
+  if (before.shape.size() != after.shape.size()) return;
+  std::map<std::int64_t, Literal> moved;
+  for (const auto& [index, literal] : value.set) {
+    std::int64_t rest = index, to = 0, size = 1;
+    for (std::size_t d = after.shape.size(); d-- > 0;) {
+      to += std::min(rest % before.shape[d], after.shape[d] - 1) * size;
+      rest /= before.shape[d];
+      size *= after.shape[d];
+    }
+    moved[to] = literal;
+  }
+  value.set = std::move(moved);
+}
+
+}  // namespace
+
+Case resized(const Case& original, const Operator& op, const std::map<std::string, std::int64_t>& sizes,
+             std::uint64_t max_bytes) {
+  Case c = original;
+  for (const auto& [dim, size] : sizes) c.dims[dim] = size;
+  const Result<Call> before = bind(original, op, max_bytes), after = bind(c, op, max_bytes);
+  if (!before.ok() || !after.ok()) return c;
+  for (const auto list : {&Call::inputs, &Call::givens}) {
+    for (std::size_t i = 0; i < ((*after).*list).size(); ++i) {
+      const auto value = c.inputs.find(((*after).*list)[i].name);
+      if (value != c.inputs.end()) move_inside(((*before).*list)[i], ((*after).*list)[i], value->second);
+    }
+  }
+  return c;
+}
+
+}  // namespace fusediff

@@ -1,0 +1,18 @@
+// A case at other sizes, its recipes kept: what a minimiser tries before it writes values out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "model/case.h"
+#include "model/schema.h"
+
+namespace fusediff {
+
+// Overrides and patches keep their place, rows and columns counted; what would lie outside moves to the last. The
+// result may be illegal: a check says so.
+Case resized(const Case& original, const Operator& op, const std::map<std::string, std::int64_t>& sizes,
+             std::uint64_t max_bytes);
+
+}  // namespace fusediff
