@@ -1,4 +1,4 @@
-// The schema and the case that the design pages show, for the tests of this folder.
+// The schema and the case that the design pages show, for tests.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 
 #include "model/call.h"
 #include "model/case_json.h"
+#include "model/sample_test.h"
 #include "model/schema_json.h"
 #include "model/values.h"
 #include "mutate/mutate.h"
@@ -18,33 +19,7 @@ namespace fusediff {
 inline constexpr std::uint64_t kTestBytes = 64 << 20;
 
 // As it stands in the description of the schema.
-inline constexpr const char* kGating = R"({
-  "fusediff_schema": 1,
-  "operators": [{
-    "name": "moe_gating_topk",
-    "paths": ["fused", "unfused"],
-    "dims":  {"T": {"range": [0, 4096]}, "E": {"range": [1, 2048], "typical": [64, 128, 256, 512]},
-              "K": {"range": [1, 64], "typical": [2, 4, 6, 8, 10]}, "G": {"range": [1, 16]}, "KG": {"range": [1, 16]}},
-    "attrs": [
-      {"name": "k", "int": "K"}, {"name": "group_count", "int": "G"}, {"name": "k_group", "int": "KG"},
-      {"name": "norm_type", "choice": ["sigmoid", "softmax"], "default": "sigmoid"},
-      {"name": "renorm", "bool": true, "default": false},
-      {"name": "routed_scaling_factor", "float": [0.5, 4.0], "default": 1.0, "also": [0.0]},
-      {"name": "eps", "float": [1e-20, 1e-3], "scale": "log", "default": 1e-20}],
-    "where": ["E % G == 0", "KG <= G", "K <= E / G * KG"],
-    "inputs": [
-      {"name": "x",    "shape": ["T", "E"], "dtype": ["f32", "f16", "bf16"], "role": "score", "layout": "any"},
-      {"name": "bias", "shape": ["E"],      "dtype": "=x", "role": "bias", "optional": true}],
-    "outputs": [
-      {"name": "norm_out",   "shape": ["T", "E"], "dtype": "f32", "stage": 1},
-      {"name": "rank",       "shape": ["T", "E"], "dtype": "f32", "stage": 2, "optional": true},
-      {"name": "expert_idx", "shape": ["T", "K"], "dtype": "i32", "stage": 3,
-       "always": [{"range": [0, "E - 1"]}, {"distinct_in_row": true}]},
-      {"name": "y",          "shape": ["T", "K"], "dtype": "=x",  "stage": 4}],
-    "decide": [{"by": "rank", "pick": "expert_idx", "count": "K", "order": "largest", "tie": "lowest_index"}],
-    "rows": {"dim": "T", "inputs": ["x"], "outputs": "all"}
-  }]
-})";
+inline constexpr const char* kGating = kSampleSchema.data();
 
 // Distinct, sorted and sentinel indices, counts with a sum, offsets, integer tensors; ranges that `where` does not keep
 // from being too small.
