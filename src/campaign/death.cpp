@@ -41,7 +41,7 @@ std::pair<FindingClass, std::string> meaning(const Outcome& outcome, double seco
 
 Finding finding_of_death(const Case& c, const OpenAnswer& sides, const Outcome& outcome, double seconds) {
   Finding finding;
-  finding.experiment = c.experiment;
+  finding.experiment = name_of(c.experiment.kind);
   finding.oracle = "status";
   finding.op = c.op;
   finding.targets = sides.targets;

@@ -4,8 +4,8 @@
 #include <bit>
 #include <unordered_map>
 
+#include "engine/experiment.h"
 #include "engine/features.h"
-#include "engine/pair.h"
 #include "engine/prepare.h"
 #include "model/expand.h"
 
@@ -27,12 +27,13 @@ RunLimits limits_of(const CheckOptions& options) { return {options.seconds, opti
 struct Engine::State {
   State(Comparison c, CheckOptions o) : comparison(std::move(c)), options(std::move(o)), runner(limits_of(options)) {}
 
-  CheckResult finish(const PairCheck& pair, Verdict verdict) {
+  CheckResult finish(const ExperimentCheck& experiment, Verdict verdict) {
     CheckResult result;
-    result.runs = pair.budget().runs;
-    result.target_nanoseconds = pair.budget().nanoseconds;
-    if (options.feedback && !pair.compared().empty()) {
-      result.features = features_of(prepared->call, prepared->views(), executions[0], executions[1], pair.compared());
+    result.runs = experiment.budget().runs;
+    result.target_nanoseconds = experiment.budget().nanoseconds;
+    if (options.feedback && !experiment.compared().empty()) {
+      result.features =
+          features_of(prepared->call, prepared->views(), executions[0], executions[1], experiment.compared());
     }
     result.verdict = std::move(verdict);
     return result;
@@ -76,15 +77,16 @@ Result<CheckResult> Engine::check(const Case& c, bool anew) {
     return failed->error;
   }
   state.prepared = std::get<Prepared>(std::move(prepared));
-  PairCheck pair(c, *state.prepared, state.comparison, state.options, state.runner, state.executions);
-  if (std::optional<Verdict> verdict = pair.first_look()) return state.finish(pair, std::move(*verdict));
-  const std::string suspicion = pair.suspicion();
+  const std::unique_ptr<ExperimentCheck> experiment = make_experiment(
+      {c, *state.prepared, state.comparison, state.options, state.runner, state.draws, state.executions});
+  if (std::optional<Verdict> verdict = experiment->first_look()) return state.finish(*experiment, std::move(*verdict));
+  const std::string suspicion = experiment->suspicion();
   if (const Finding* finding = anew ? nullptr : state.known(suspicion)) {
-    return state.finish(pair, {Verdict::Kind::kFinding, "", *finding});
+    return state.finish(*experiment, {Verdict::Kind::kFinding, "", *finding});
   }
-  Verdict verdict = pair.explain();
+  Verdict verdict = experiment->explain();
   if (verdict.finding && state.explained.size() < kMaxExplained) state.explained[suspicion].finding = *verdict.finding;
-  return state.finish(pair, std::move(verdict));
+  return state.finish(*experiment, std::move(verdict));
 }
 
 std::vector<Engine::Captured> Engine::captured_inputs() const {

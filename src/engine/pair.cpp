@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/bytes.h"
+#include "engine/finding_of.h"
 #include "engine/influence.h"
 #include "oracle/fills.h"
 #include "oracle/vacuous.h"
@@ -12,23 +13,6 @@ namespace fusediff {
 namespace {
 
 Verdict skip(std::string reason) { return {Verdict::Kind::kSkip, std::move(reason), {}}; }
-
-std::string name_of_side(const PathOf& side) { return side.target->name + ":" + side.path; }
-
-// The dtype that the case chose; "x=f32,y=bf16" when it chose several; the output's where there was no choice.
-std::string chosen_dtype(const Case& c, const Call& call, const std::string& output) {
-  if (c.dtypes.size() == 1) return std::string(name_of(c.dtypes.begin()->second));
-  std::string text;
-  for (const auto& [tensor, dtype] : c.dtypes)
-    text += (text.empty() ? "" : ",") + tensor + "=" + std::string(name_of(dtype));
-  if (!text.empty()) return text;
-  for (const std::vector<Tensor>* tensors : {&call.outputs, &call.inputs}) {
-    for (const Tensor& tensor : *tensors) {
-      if (tensor.name == output) return std::string(name_of(tensor.dtype));
-    }
-  }
-  return "";
-}
 
 bool lies_on_input(const Call& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& output) { return output.on >= 0; });
@@ -55,18 +39,17 @@ bool may_run_again(Ending ending) {
 
 }  // namespace
 
-PairCheck::PairCheck(const Case& c, const Prepared& prepared, const Comparison& comparison, const CheckOptions& options,
-                     Runner& runner, std::array<Execution, 2>& executions)
-    : case_(c),
-      prepared_(prepared),
-      call_(&prepared.call),
-      comparison_(comparison),
-      options_(options),
-      outside_(!prepared.call.broken.empty()),
-      runner_(runner),
-      executions_(executions),
-      inputs_(prepared.views()),
-      budget_(options.seconds) {}
+PairCheck::PairCheck(const Subject& subject)
+    : case_(subject.c),
+      prepared_(subject.prepared),
+      call_(&subject.prepared.call),
+      comparison_(subject.comparison),
+      options_(subject.options),
+      outside_(!subject.prepared.call.broken.empty()),
+      runner_(subject.runner),
+      executions_(subject.executions),
+      inputs_(subject.prepared.views()),
+      budget_(subject.options.seconds) {}
 
 std::optional<Verdict> PairCheck::set_up() {
   for (const Side side : kSides) {
@@ -177,7 +160,7 @@ std::string PairCheck::suspicion() const {
   Judgement judgement = first_;
   if (judgement.evidence.empty()) return case_.op + " shows its fill";
   rank_evidence(*call_, judgement);
-  return signature_of(finding_from(judgement)) + size_of_difference(judgement.differences);
+  return signature_of(finding_of(case_, *call_, comparison_, judgement)) + size_of_difference(judgement.differences);
 }
 
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the
@@ -234,7 +217,7 @@ Verdict PairCheck::explain() {
   }
   rank_evidence(*call_, judgement);
   if (judgement.evidence.empty()) return Verdict{};  // what looked like a fill was a value
-  Finding finding = finding_from(judgement);
+  Finding finding = finding_of(case_, *call_, comparison_, judgement);
   finding.rates = rates;
   if ((finding.cls == FindingClass::kDamage || finding.cls == FindingClass::kFlip) && both_ok()) {
     finding.influence =
@@ -247,53 +230,14 @@ Verdict PairCheck::explain() {
   }
   finding.notes = notes_;
   finding.notes.insert(finding.notes.end(), call_->notes.begin(), call_->notes.end());
-  add_hashes(finding);
+  add_hashes(*call_, inputs_, execution_pointers_, {gives(Side::kTarget), gives(Side::kAgainst)}, finding);
   return {Verdict::Kind::kFinding, "", std::move(finding)};
 }
 
-Finding PairCheck::finding_from(const Judgement& judgement) const {
-  const Evidence& first = judgement.evidence.front();
-  Finding finding;
-  finding.experiment = case_.experiment;
-  finding.oracle = first.oracle;
-  finding.op = case_.op;
-  for (const std::size_t s : {0u, 1u}) {
-    finding.targets[s] = comparison_.sides[s].target->name;
-    finding.paths[s] = comparison_.sides[s].path;
-  }
-  finding.output = first.tensor;
-  finding.relation = first.relation;
-  finding.dtype = chosen_dtype(case_, *call_, first.tensor);
-  finding.cls = first.cls;
-  finding.stage = first.cls >= FindingClass::kInvariant ? stage_to_blame(judgement) : std::nullopt;
-  if (!finding.stage) finding.stage = first.stage;
-  for (const Difference& d : judgement.differences) {
-    if (d.stage && d.stage == finding.stage && d.cls != FindingClass::kNanBits)
-      finding.stage_outputs.push_back(d.output);
-  }
-  finding.evidence = judgement.evidence;
-  finding.differences = judgement.differences;
-  finding.byte_ranges = judgement.byte_ranges;
-  finding.flips = judgement.flips;
-  return finding;
-}
-
-void PairCheck::add_hashes(Finding& finding) const {
-  for (std::size_t i = 0; i < call_->inputs.size(); ++i) {
-    if (!call_->inputs[i].present) continue;
-    const Hash128 hash = hash128(inputs_[i]);
-    finding.input_hashes.push_back({call_->inputs[i].name, {hash, hash}});
-  }
-  for (std::size_t o = 0; o < call_->outputs.size(); ++o) {
-    if (!call_->outputs[o].present) continue;
-    TensorHash hash{call_->outputs[o].name, {}};
-    for (const Side side : kSides) {
-      const Execution& e = executions_[index_of(side)];
-      const bool gives = sides_[index_of(side)]->gives(o);
-      if (e.ending == Ending::kOk && gives) hash.hash[index_of(side)] = hash128(e.outputs[o]);
-    }
-    finding.output_hashes.push_back(std::move(hash));
-  }
+std::vector<bool> PairCheck::gives(Side side) const {
+  std::vector<bool> gives(call_->outputs.size());
+  for (std::size_t o = 0; o < gives.size(); ++o) gives[o] = sides_[index_of(side)]->gives(o);
+  return gives;
 }
 
 }  // namespace fusediff

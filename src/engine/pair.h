@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/check.h"
-#include "engine/investigate.h"
+#include "engine/experiment.h"
 #include "engine/judge.h"
 #include "engine/prepare.h"
 #include "engine/side.h"
@@ -17,22 +16,16 @@
 
 namespace fusediff {
 
-class PairCheck {
+class PairCheck : public ExperimentCheck {
  public:
-  // REQUIRES: all outlive this. executions: memory to reuse, [side].
-  PairCheck(const Case& c, const Prepared& prepared, const Comparison& comparison, const CheckOptions& options,
-            Runner& runner, std::array<Execution, 2>& executions);
+  explicit PairCheck(const Subject& subject);
 
-  // Runs both sides once. Returns the verdict when nothing shows, or nothing can: pass, skip, vacuous, harness error.
-  // Nothing: there is something to explain; suspicion() names it.
-  std::optional<Verdict> first_look();
-  // The finding as the first look alone would name it: a key for what has been explained before.
-  std::string suspicion() const;
-  // Reruns until it is clear what it is.
-  Verdict explain();
+  std::optional<Verdict> first_look() override;
+  std::string suspicion() const override;
+  Verdict explain() override;
 
-  const std::vector<bool>& compared() const { return compared_; }
-  const Budget& budget() const { return budget_; }
+  const std::vector<bool>& compared() const override { return compared_; }
+  const Budget& budget() const override { return budget_; }
 
  private:
   std::optional<Verdict> set_up();
@@ -41,8 +34,7 @@ class PairCheck {
   void run_both();
   void ask_for_every_output();
   Scene scene();
-  Finding finding_from(const Judgement& judgement) const;
-  void add_hashes(Finding& finding) const;
+  std::vector<bool> gives(Side side) const;
   bool both_ok() const;
   bool same_bits() const;
   // same: same_bits(), which costs a pass over every output.

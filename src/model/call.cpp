@@ -107,10 +107,6 @@ Status check_memory(const Call& call, std::uint64_t max_bytes) {
 
 Result<Call> bind(const Case& c, const Operator& op, std::uint64_t max_bytes, bool outside) {
   if (c.op != op.name) return user_error("/op: " + quote(c.op) + " is bound to the operator " + quote(op.name));
-  if (c.experiment != "pair") {
-    return user_error("/experiment: the experiment " + quote(c.experiment) +
-                      " is not built into this fusediff; \"pair\" is");
-  }
   Call call;
   call.op = &op;
   Status status = bind_dims(c, call);

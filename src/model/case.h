@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/dtype.h"
+#include "model/experiment.h"
 #include "model/schema.h"
 #include "model/tensor.h"
 
@@ -93,7 +94,7 @@ struct Case {
   std::map<std::string, InputValue> inputs;    // inputs and givens; an optional input that is missing is absent
   std::map<std::string, LayoutChoice> layout;  // of inputs and outputs
   std::vector<std::string> unwanted;           // optional outputs that are not asked for
-  std::string experiment = "pair";             // the others are refused by name until they are built
+  Experiment experiment;
   bool operator==(const Case&) const = default;
 };
 

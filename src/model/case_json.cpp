@@ -1,7 +1,5 @@
 #include "model/case_json.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "model/case_read.h"
@@ -12,8 +10,6 @@ namespace fusediff {
 namespace {
 
 constexpr JsonLimits kLimits = {kMaxCaseBytes, kMaxCaseNesting, 1 << 20};
-
-constexpr std::array<std::string_view, 5> kUnbuilt = {"repeat", "threads", "relation", "gradient", "history"};
 
 void read_version(const JsonView& root, JsonObject& object, JsonTrouble& trouble) {
   const auto version = object.need("fusediff_case");
@@ -164,27 +160,8 @@ void read_unwanted(const JsonView& at, Case& c, JsonTrouble& trouble) {
   for (const JsonView item : at) c.unwanted.push_back(read_string(item, trouble, "the name of an output"));
 }
 
-void read_experiment(const JsonView& at, JsonTrouble& trouble) {
-  if (!expect_object(at, trouble, "an experiment")) return;
-  if (at.size() != 1) {
-    trouble.at(at, "a case has one experiment, e.g. {\"pair\": {}}; here stand " + std::to_string(at.size()));
-    return;
-  }
-  const JsonView item = *at.begin();
-  if (item.key() == "pair") {
-    JsonObject(item, trouble, "the parameters of pair, an empty object").finish();
-    return;
-  }
-  if (std::find(kUnbuilt.begin(), kUnbuilt.end(), item.key()) != kUnbuilt.end()) {
-    trouble.at(item, "the experiment " + quote(item.key()) + " is not built into this fusediff; \"pair\" is");
-    return;
-  }
-  trouble.at(item, not_one_of(item.key(), "an experiment", std::vector<std::string>{"pair"}));
-}
-
-void read_case(const JsonView& root, const std::filesystem::path& folder, Case& c, JsonTrouble& trouble) {
-  JsonObject object(root, trouble, "a case");
-  read_version(root, object, trouble);
+// What a case has in common with a call within one.
+void read_call(JsonObject& object, const std::filesystem::path& folder, Case& c, JsonTrouble& trouble) {
   if (const auto op = object.need("op")) c.op = read_string(*op, trouble, "an operator");
   if (const auto dims = object.need("dims")) read_dims(*dims, c, trouble);
   if (const auto attrs = object.find("attrs")) read_attrs(*attrs, c, trouble);
@@ -193,11 +170,28 @@ void read_case(const JsonView& root, const std::filesystem::path& folder, Case& 
   if (inputs && !trouble.any()) read_inputs(*inputs, c, trouble, folder);
   if (const auto layout = object.find("layout")) read_layout(*layout, c, trouble);
   if (const auto unwanted = object.find("unwanted")) read_unwanted(*unwanted, c, trouble);
-  if (const auto experiment = object.find("experiment")) read_experiment(*experiment, trouble);
+}
+
+void read_case(const JsonView& root, const std::filesystem::path& folder, Case& c, JsonTrouble& trouble) {
+  JsonObject object(root, trouble, "a case");
+  read_version(root, object, trouble);
+  read_call(object, folder, c, trouble);
+  if (const auto experiment = object.find("experiment")) c.experiment = read_experiment(*experiment, trouble, folder);
   object.finish();
 }
 
 }  // namespace
+
+Case read_inner_case(const JsonView& at, JsonTrouble& trouble, const std::filesystem::path& folder) {
+  Case c;
+  JsonObject object(at, trouble, "a case within a case");
+  if (object.find("fusediff_case")) read_version(at, object, trouble);
+  read_call(object, folder, c, trouble);
+  if (const auto experiment = object.find("experiment"))
+    trouble.at(*experiment, "a case within a case has no experiment of its own");
+  object.finish();
+  return c;
+}
 
 Result<Case> parse_case(std::string_view json, const std::filesystem::path& folder) {
   Result<JsonTree> tree = JsonTree::parse(json, kLimits);

@@ -48,7 +48,7 @@ TEST(CaseJson, ReadsTheSample) {
   const LayoutChoice& layout = c->layout.at("x");
   EXPECT_EQ(*layout.stride, (std::vector<std::int64_t>{520, 1}));
   EXPECT_EQ(layout.place, Place::kMiddle);
-  EXPECT_EQ(c->experiment, "pair");
+  EXPECT_EQ(c->experiment, Experiment{});
 }
 
 TEST(CaseJson, WritesInAFixedOrder) {
@@ -175,8 +175,15 @@ const Change kChanges[] = {
     {"\"stride\"", "\"strides\"", "did you mean \"stride\"?"},
     {"\"middle\"", "\"midle\"", "did you mean \"middle\"?"},
     {"\"place\": \"middle\"", "\"on\": 3", "is not an input"},
-    {"\"layout\": {", "\"experiment\": {\"threads\": {\"count\": 8}}, \"layout\": {",
-     "/experiment/threads: the experiment \"threads\" is not built into this fusediff; \"pair\" is"},
+    {"\"layout\": {", "\"experiment\": {\"threads\": {\"count\": 1}}, \"layout\": {",
+     "/experiment/threads/count: 1 is not a number of threads"},
+    {"\"layout\": {", "\"experiment\": {\"relation\": {\"row_alnoe\": {}}}, \"layout\": {",
+     "\"row_alnoe\" is not a relation"},
+    {"\"layout\": {", "\"experiment\": {\"history\": {\"calls\": [{\"op\": \"add\"}]}}, \"layout\": {",
+     "/experiment/history/calls/0"},
+    {"\"layout\": {",
+     "\"experiment\": {\"repeat\": {\"calls\": [{\"op\": \"a\", \"dims\": {}, \"experiment\": {}}]}}, \"layout\": {",
+     "a case within a case has no experiment of its own"},
     {"\"layout\": {", "\"experiment\": {\"thread\": {}}, \"layout\": {", "\"thread\" is not an experiment"},
     {"\"layout\": {", "\"experiment\": {}, \"layout\": {", "a case has one experiment"},
     {"\"layout\": {", "\"experiment\": {\"pair\": {\"n\": 1}}, \"layout\": {", "is not a key here"},
@@ -194,6 +201,24 @@ TEST(CaseJson, RefusesEachDamage) {
 
 TEST(CaseJson, TakesPairByName) {
   EXPECT_EQ(error_of(changed(kSampleCase, "\"layout\": {", "\"experiment\": {\"pair\": {}}, \"layout\": {")), "");
+}
+
+TEST(CaseJson, TakesWhatAnExperimentLeavesOut) {
+  const auto read = [](const std::string& experiment) {
+    const Result<Case> c =
+        parse_case(changed(kSampleCase, "\"layout\": {", "\"experiment\": " + experiment + ", \"layout\": {"));
+    EXPECT_TRUE(c.ok()) << c.error().what;
+    return c->experiment;
+  };
+  const Experiment threads = read(R"({"threads": {"mates": [{"op": "add", "dims": {"R": 1, "C": 2}}]}})");
+  EXPECT_EQ(threads.kind, ExperimentKind::kThreads);
+  EXPECT_EQ(threads.count, 8);
+  EXPECT_EQ(threads.rounds, 4);
+  ASSERT_EQ(threads.calls.size(), 1u);
+  EXPECT_EQ(threads.calls[0].op, "add");
+  const Experiment relation = read(R"({"relation": {"batch_split": {"row": 3}}})");
+  EXPECT_EQ(relation.relation, RelationKind::kBatchSplit);
+  EXPECT_EQ(relation.row, 3);
 }
 
 TEST(CaseJson, RefusesEveryTruncation) {
@@ -312,10 +337,31 @@ Case any_case(Rng& rng) {
   return c;
 }
 
+Experiment any_experiment(Rng& rng) {
+  Experiment e;
+  e.kind = static_cast<ExperimentKind>(rng.below(kExperimentKindCount));
+  const bool is_relation = e.kind == ExperimentKind::kRelation;
+  if (is_relation) e.relation = static_cast<RelationKind>(rng.below(kRelationKindCount));
+  if (e.kind == ExperimentKind::kRepeat) e.count = rng.between(2, kMostRepeats);
+  if (e.kind == ExperimentKind::kThreads) {
+    e.count = rng.between(2, kMostThreads);
+    e.rounds = rng.between(1, kMostRounds);
+  }
+  if (e.kind == ExperimentKind::kThreads || e.kind == ExperimentKind::kGradient ||
+      (is_relation && e.relation == RelationKind::kRowsPermuted))
+    e.seed = rng.next();
+  if (is_relation && (e.relation == RelationKind::kRowAlone || e.relation == RelationKind::kBatchSplit))
+    e.row = rng.between(0, 1000);
+  if (is_relation || e.kind == ExperimentKind::kPair || e.kind == ExperimentKind::kGradient) return e;
+  for (std::uint64_t i = rng.below(3); i > 0; --i) e.calls.push_back(any_case(rng));
+  return e;
+}
+
 TEST(CaseJson, ReadsBackWhatItWrites) {
   Rng rng(3);
   for (int round = 0; round < 5000; ++round) {
-    const Case c = any_case(rng);
+    Case c = any_case(rng);
+    c.experiment = any_experiment(rng);
     const int indent = round % 2 == 0 ? -1 : 2;
     const std::string text = write_case(c, indent);
     Result<Case> back = parse_case(text);

@@ -80,13 +80,7 @@ void write_map(JsonText& json, std::string_view name, const Map& map, const Writ
 
 }  // namespace
 
-std::string write_case(const Case& c, int indent) {
-  std::string out;
-  out.reserve(1024);
-  JsonText json(out, indent);
-  json.open('{');
-  json.key("fusediff_case");
-  json.integer(kCaseVersion);
+void write_call(JsonText& json, const Case& c) {
   json.key("op");
   json.string(c.op);
   json.key("dims");
@@ -106,14 +100,17 @@ std::string write_case(const Case& c, int indent) {
     for (const std::string& name : c.unwanted) json.string(name);
     json.close(']');
   }
-  if (c.experiment != "pair") {
-    json.key("experiment");
-    json.open('{');
-    json.key(c.experiment);
-    json.open('{');
-    json.close('}');
-    json.close('}');
-  }
+}
+
+std::string write_case(const Case& c, int indent) {
+  std::string out;
+  out.reserve(1024);
+  JsonText json(out, indent);
+  json.open('{');
+  json.key("fusediff_case");
+  json.integer(kCaseVersion);
+  write_call(json, c);
+  write_experiment(json, c.experiment);
   json.close('}');
   return out;
 }

@@ -114,6 +114,25 @@ struct Rate {
   int pinned_differing = 0;
 };
 
+// One of the runs that split the cause of a contamination.
+struct CauseRun {
+  std::string what;            // e.g. "the case alone in 8 threads"
+  std::int64_t calls = 0;      // of the call that was seen to differ, or what stands for it
+  std::int64_t differing = 0;  // that gave other bits than alone
+  std::int64_t digests = 0;    // different wrong results: 1 is a stable one
+};
+
+// A difference quotient beside the gradients that the paths gave: of one element, or along one direction.
+struct GradientSweep {
+  std::string output;                         // the gradient, e.g. "grad_bias"
+  std::int64_t index = -1;                    // logical row-major; -1: along a seeded direction
+  std::array<std::optional<double>, 2> path;  // [side]
+  std::optional<double> truth;                // the backward in f64
+  double quotient = 0;                        // central difference of the forward in f64
+  double quotient_error = 0;                  // bound on its own truncation and rounding
+  std::vector<std::array<double, 2>> own;     // {eps, quotient} through the target's own forward, eps falling
+};
+
 struct TensorHash {
   std::string name;
   std::array<std::optional<Hash128>, 2> hash;  // [side]; absent: that side did not get or give it
@@ -137,8 +156,9 @@ struct Finding {
   std::string op;
   std::array<std::string, 2> targets;
   std::array<std::string, 2> paths;
-  std::string dtype;   // the chosen one, or "x=f32,y=bf16" where a case chose several
-  std::string output;  // the tensor that the class holds for
+  std::array<std::string, 2> columns;  // what the two sides of a comparison are where that is not the paths
+  std::string dtype;                   // the chosen one, or "x=f32,y=bf16" where a case chose several
+  std::string output;                  // the tensor that the class holds for
   FindingClass cls = FindingClass::kDamage;
   std::optional<int> stage;                // to blame
   std::vector<std::string> stage_outputs;  // the outputs of that stage that differ
@@ -147,6 +167,9 @@ struct Finding {
   std::vector<ByteRanges> byte_ranges;
   std::vector<Flip> flips;
   std::array<Rate, 2> rates;
+  std::vector<CauseRun> causes;        // the seen run first
+  std::string conclusion;              // what they say together, in words
+  std::vector<GradientSweep> sweeps;   // the worst first
   std::vector<std::string> influence;  // sentences: what one side does not follow
   std::vector<std::string> notes;
   std::vector<TensorHash> input_hashes;

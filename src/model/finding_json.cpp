@@ -1,6 +1,7 @@
 #include "model/finding_json.h"
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace fusediff {
@@ -197,6 +198,47 @@ Evidence evidence_of(const Json& json) {
   return e;
 }
 
+Json to_json(const CauseRun& c) {
+  return {{"what", c.what}, {"calls", c.calls}, {"differing", c.differing}, {"digests", c.digests}};
+}
+CauseRun cause_of(const Json& json) {
+  return {json.at("what"), json.at("calls"), json.at("differing"), json.at("digests")};
+}
+
+// JSON has no infinity and no NaN.
+Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(std::to_string(value)); }
+double number_of(const Json& json) {
+  return json.is_string() ? std::stod(json.get<std::string>()) : json.get<double>();
+}
+Json optional_number(const std::optional<double>& value) { return value ? number_json(*value) : Json(nullptr); }
+std::optional<double> optional_number_of(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(number_of(json));
+}
+
+Json to_json(const GradientSweep& s) {
+  Json own = Json::array();
+  for (const auto& [eps, quotient] : s.own) own.push_back({number_json(eps), number_json(quotient)});
+  return {{"output", s.output},
+          {"index", s.index},
+          {"target", optional_number(s.path[0])},
+          {"against", optional_number(s.path[1])},
+          {"truth", optional_number(s.truth)},
+          {"quotient", number_json(s.quotient)},
+          {"quotient_error", number_json(s.quotient_error)},
+          {"own", own}};
+}
+GradientSweep sweep_of(const Json& json) {
+  GradientSweep s;
+  s.output = json.at("output");
+  s.index = json.at("index");
+  s.path = {optional_number_of(json.at("target")), optional_number_of(json.at("against"))};
+  s.truth = optional_number_of(json.at("truth"));
+  s.quotient = number_of(json.at("quotient"));
+  s.quotient_error = number_of(json.at("quotient_error"));
+  for (const Json& point : json.at("own")) s.own.push_back({number_of(point.at(0)), number_of(point.at(1))});
+  return s;
+}
+
 template <typename T>
 Json list_json(const std::vector<T>& items) {
   Json json = Json::array();
@@ -229,6 +271,10 @@ Json finding_json(const Finding& f) {
           {"byte_ranges", list_json(f.byte_ranges)},
           {"flips", list_json(f.flips)},
           {"rates", {{"target", to_json(f.rates[0])}, {"against", to_json(f.rates[1])}}},
+          {"columns", f.columns},
+          {"causes", list_json(f.causes)},
+          {"conclusion", f.conclusion},
+          {"sweeps", list_json(f.sweeps)},
           {"influence", f.influence},
           {"notes", f.notes},
           {"inputs", list_json(f.input_hashes)},
@@ -258,6 +304,12 @@ Finding finding_of(const Json& json) {
   f.byte_ranges = list_of(json.at("byte_ranges"), byte_ranges_of);
   f.flips = list_of(json.at("flips"), flip_of);
   f.rates = {rate_of(json.at("rates").at("target")), rate_of(json.at("rates").at("against"))};
+  if (json.contains("causes")) {  // not in findings of the first releases
+    f.columns = json.at("columns").get<std::array<std::string, 2>>();
+    f.causes = list_of(json.at("causes"), cause_of);
+    f.conclusion = json.at("conclusion");
+    f.sweeps = list_of(json.at("sweeps"), sweep_of);
+  }
   f.influence = json.at("influence").get<std::vector<std::string>>();
   f.notes = json.at("notes").get<std::vector<std::string>>();
   f.input_hashes = list_of(json.at("inputs"), tensor_hash_of);

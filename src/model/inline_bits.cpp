@@ -15,6 +15,7 @@ Case with_bits_inline(Case c) {
     forget_file(input.fill);
     for (Patch& patch : input.patches) forget_file(patch.fill);
   }
+  for (Case& call : c.experiment.calls) call = with_bits_inline(std::move(call));
   return c;
 }
 
