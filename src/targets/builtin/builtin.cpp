@@ -10,4 +10,6 @@ FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kMoePermuteGrad,      //
                     fusediff::builtin::kMoeUnpermute,        //
                     fusediff::builtin::kMoeUnpermuteGrad,    //
+                    fusediff::builtin::kRmsNorm,             //
+                    fusediff::builtin::kRmsNormGrad,         //
                     fusediff::builtin::kSigmoid)

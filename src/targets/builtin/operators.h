@@ -14,6 +14,8 @@ extern const kit::Operator kMoePermute;
 extern const kit::Operator kMoePermuteGrad;
 extern const kit::Operator kMoeUnpermute;
 extern const kit::Operator kMoeUnpermuteGrad;
+extern const kit::Operator kRmsNorm;
+extern const kit::Operator kRmsNormGrad;
 extern const kit::Operator kSigmoid;
 
 }  // namespace fusediff::builtin
