@@ -35,6 +35,20 @@ std::size_t bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
+void start_execution(Execution& execution, Fills fills) {
+  execution.fills = fills;
+  execution.ending = Ending::kOk;
+  execution.phase = Phase::kRun;
+  execution.signal = 0;
+  execution.status = FUSEDIFF_OK;
+  execution.message.clear();
+  execution.guard_hit.reset();
+  execution.overruns.clear();
+  execution.changed_inputs.clear();
+  execution.workspace_bytes = 0;
+  execution.nanoseconds = 0;
+}
+
 OneRun::OneRun(const RunRequest& request, const RunLimits& limits, Arena& arena, Workbench& bench, ForeignCalls& calls,
                Execution& execution)
     : request_(request),
@@ -199,9 +213,29 @@ void OneRun::execute(Context& context) {
   readable_ = !own_memory_;
   std::size_t bytes = 0;
   if (calls_.workspace_bytes(context.handle, call, bytes) && take_workspace(context, bytes)) {
-    calls_.run(context.handle, bench_.view.with_workspace(bench_.workspace.data, bytes));
+    const fusediff_call& ready = bench_.view.with_workspace(bench_.workspace.data, bytes);
+    cover();
+    calls_.run(context.handle, ready);
+    if (veil_ != nullptr) veil_->lift();
   }
   if (own_memory_ && !calls_.broken()) readable_ = fetch(context);
+}
+
+void OneRun::cover() {
+  if (veil_ == nullptr || own_memory_) return;
+  // Outputs come last and are drawn twice as often: between a scratch that is filled and the output that is written
+  // from it other calls do most harm.
+  std::size_t places = 0;
+  const auto count = [&](const Buffer& buffer) { return buffer.slot == nullptr ? 0u : buffer.is_output ? 2u : 1u; };
+  each_buffer([&](const Buffer& buffer, const Buffer*) { places += count(buffer); });
+  if (places == 0) return;
+  std::size_t picked = draw_ % places;
+  const std::uint64_t at = draw_ / places;
+  each_buffer([&](const Buffer& buffer, const Buffer*) {
+    const std::size_t here = count(buffer);
+    if (picked < here) veil_->cover(buffer.first + at % buffer.bytes);
+    picked = picked < here ? places : picked - here;
+  });
 }
 
 void OneRun::return_blocks(Context& context) {

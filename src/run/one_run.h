@@ -13,6 +13,7 @@
 #include "run/foreign_calls.h"
 #include "run/runner.h"
 #include "run/target_memory.h"
+#include "run/veil.h"
 
 namespace fusediff {
 
@@ -21,6 +22,9 @@ struct Context {
   void* handle = nullptr;
   TargetMemory memory;
 };
+
+// As if nothing had happened yet; keeps its memory.
+void start_execution(Execution& execution, Fills fills);
 
 // Memory that runs reuse.
 struct Workbench {
@@ -35,6 +39,12 @@ class OneRun {
  public:
   OneRun(const RunRequest& request, const RunLimits& limits, Arena& arena, Workbench& bench, ForeignCalls& calls,
          Execution& execution);
+
+  // The call is suspended when it touches a page of one of its tensors, or of the workspace, as `draw` picks it.
+  void suspend_at(Veil& veil, std::uint64_t draw) {
+    veil_ = &veil;
+    draw_ = draw;
+  }
 
   // Takes memory, fills it and calls the target. REQUIRES: context is open.
   void execute(Context& context);
@@ -57,6 +67,7 @@ class OneRun {
   void gather_outputs();
   void compare_inputs();
   void release(Buffer& buffer);
+  void cover();
   bool fail(Ending ending, Phase phase, std::string message);
   template <typename Visit>
   void each_buffer(Visit visit);
@@ -70,6 +81,8 @@ class OneRun {
   Execution& execution_;
   const bool own_memory_;  // the target's
   std::size_t tensor_bytes_ = 0;
+  Veil* veil_ = nullptr;
+  std::uint64_t draw_ = 0;
   bool readable_ = false;  // the image of every buffer is what the target left
 };
 

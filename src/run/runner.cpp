@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/crew.h"
+#include "run/crew_leader.h"
 #include "run/foreign_calls.h"
 #include "run/one_run.h"
 #include "run/trap.h"
@@ -24,20 +26,6 @@ std::chrono::nanoseconds duration(double seconds) {
   constexpr double kMostSeconds = 1e9;  // three decades, and far from overflow
   const double bounded = std::isnan(seconds) ? kMostSeconds : std::clamp(seconds, 0.0, kMostSeconds);
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(bounded));
-}
-
-void reset(Execution& execution, Fills fills) {
-  execution.fills = fills;
-  execution.ending = Ending::kOk;
-  execution.phase = Phase::kRun;
-  execution.signal = 0;
-  execution.status = FUSEDIFF_OK;
-  execution.message.clear();
-  execution.guard_hit.reset();
-  execution.overruns.clear();
-  execution.changed_inputs.clear();
-  execution.workspace_bytes = 0;
-  execution.nanoseconds = 0;
 }
 
 // Keeps the calling thread on the CPU where it is, until the end of the scope.
@@ -85,6 +73,7 @@ struct Runner::State {
   Arena banks[2] = {Arena(kRetainedBytes), Arena(kRetainedBytes)};
   Workbench bench;
   std::map<std::pair<const Target*, Bank>, Context> kept;
+  CrewTools crew{limits, trap, handlers.interrupt(), {}, threads_now()};
   std::vector<const Target*> seen;
   bool tainted = false;
 };
@@ -117,7 +106,7 @@ void Runner::State::run_on_kept_context(const RunRequest& request, ForeignCalls&
 }
 
 void Runner::State::run(const RunRequest& request, Execution& execution) {
-  reset(execution, request.fills);
+  start_execution(execution, request.fills);
   ForeignCalls calls(trap, *request.target, limits.seconds, execution);
   OneRun one(request, limits, banks[request.bank == Bank::kFirst ? 0 : 1], bench, calls, execution);
   {
@@ -154,6 +143,13 @@ Runner::Runner(RunLimits limits) : state_(std::make_unique<State>(limits)) {}
 Runner::~Runner() { state_->close_kept(); }
 
 void Runner::run(const RunRequest& request, Execution& execution) { state_->run(request, execution); }
+
+CrewOutcome Runner::run_together(const CrewPlan& plan, const Notable& notable) {
+  bool broken = false;
+  CrewOutcome outcome = run_crew(plan, notable, state_->crew, broken);
+  state_->tainted = state_->tainted || broken;
+  return outcome;
+}
 
 bool Runner::tainted() const { return state_->tainted; }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,6 +16,9 @@
 #include "target/target.h"
 
 namespace fusediff {
+
+struct CrewPlan;
+struct CrewOutcome;
 
 struct RunLimits {
   double seconds = 10;                           // of one run, all phases together
@@ -37,6 +41,9 @@ struct RunRequest {
   bool pinned = false;        // run on one CPU only
 };
 
+// Is this execution to be kept? Called on the crew's threads at once: it must not write what they share.
+using Notable = std::function<bool(std::size_t request, const Execution& execution)>;
+
 class Runner {
  public:
   // Installs the process's signal handlers and watchdog on first use; only one Runner may live in a process at a time.
@@ -51,6 +58,9 @@ class Runner {
   // and a long-lived process should end after reporting. A thread of the target that raises a signal stops there for
   // good, and the run ends with that signal. What a target does to end the process by itself (exit) is not caught.
   void run(const RunRequest& request, Execution& execution);
+  // Fresh contexts, fresh threads. A hang is that no call comes back for the time of a run, and as much longer as the
+  // plan's calls take on one CPU. tainted() as above.
+  CrewOutcome run_together(const CrewPlan& plan, const Notable& notable);
   bool tainted() const;
   const RunLimits& limits() const;
 

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "run/alternate_stack.h"
+#include "run/veil.h"
 #include "target/float_state.h"
 
 namespace fusediff {
@@ -19,7 +20,8 @@ constexpr std::array kTrapped = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTR
 
 // What the handlers need; they find it here because a handler gets no argument of ours.
 std::array<struct sigaction, kTrapped.size()> previous;
-std::atomic<Trap*> running{nullptr};    // between begin() and end()
+std::atomic<Trap*> running{nullptr};  // between begin() and end()
+std::atomic<bool> suspend_others{false};
 int live = 0;                           // SignalHandlers
 int interrupt_signal = 0;               // chosen once
 thread_local Trap* own_trap = nullptr;  // the same, on its thread only
@@ -128,6 +130,13 @@ struct TrapHandlers {
   }
 
   static void on_fault(int signal, siginfo_t* info, void* context) {
+    if (signal == SIGSEGV && info->si_code > 0) {
+      const int saved = errno;
+      if (Veil::lifted_at(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
+        errno = saved;
+        return;
+      }
+    }
     if (raised_here(*info)) {
       if (Trap* trap = own_trap; trap != nullptr) {
         if (trap->inside_.load(std::memory_order_relaxed)) {
@@ -148,6 +157,9 @@ struct TrapHandlers {
     if (trap != nullptr && trap->inside_.load(std::memory_order_relaxed)) {
       const Left how = trap->pending();
       if (how != Left::kReturned) leave(*trap, how, context);
+      if (trap->suspended_) pause_here();
+    } else if (trap == nullptr && suspend_others.load(std::memory_order_relaxed)) {
+      pause_here();
     }
     errno = saved;
   }
@@ -213,12 +225,17 @@ void SignalHandlers::reinstall() {
   }
 }
 
-void Trap::begin() {
+void Trap::start(bool suspended) {
   thread_local const pid_t thread = ::gettid();
   ensure_alternate_stack();
   other_.store(0, std::memory_order_relaxed);
+  suspended_ = suspended;
   deadline_.thread.store(thread, std::memory_order_relaxed);
   own_trap = this;
+}
+
+void Trap::begin() {
+  start(false);
   running.store(this, std::memory_order_release);
   deadline_.epoch.store(deadline_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
@@ -228,6 +245,30 @@ void Trap::end() {
   running.store(nullptr, std::memory_order_release);
   own_trap = nullptr;
 }
+
+void Trap::extend() {
+  deadline_.epoch.store(deadline_.epoch.load(std::memory_order_relaxed) + 2, std::memory_order_release);
+}
+
+void Trap::join(bool suspended) {
+  start(suspended);
+  deadline_.epoch.store(deadline_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Trap::part() {
+  deadline_.epoch.store(deadline_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  own_trap = nullptr;
+}
+
+void Trap::expire() {
+  const std::uint64_t epoch = deadline_.epoch.load(std::memory_order_acquire);
+  if (epoch % 2 == 0) return;
+  deadline_.expired.store(epoch, std::memory_order_release);
+  signal_thread(deadline_.thread.load(std::memory_order_relaxed), interrupt_);
+}
+
+SuspendOthers::SuspendOthers() { suspend_others.store(true, std::memory_order_relaxed); }
+SuspendOthers::~SuspendOthers() { suspend_others.store(false, std::memory_order_relaxed); }
 
 Left Trap::pending() {
   if (other_.load(std::memory_order_acquire) == 2) {

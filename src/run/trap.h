@@ -44,7 +44,8 @@ class SignalHandlers {
   int interrupt() const;
 };
 
-// One at a time in a process is between begin() and end(). REQUIRES: SignalHandlers live.
+// One at a time in a process is between begin() and end(), and any number on threads of their own between join() and
+// part(). REQUIRES: SignalHandlers live.
 class Trap {
  public:
   Trap(Deadline& deadline, int interrupt) : deadline_(deadline), interrupt_(interrupt) {}
@@ -53,6 +54,15 @@ class Trap {
   // thread gives it an alternate signal stack.
   void begin();
   void end();
+  // The time of a run that has begun counts from now.
+  void extend();
+
+  // The same beside a trap that has begun on another thread, which hears of the faults of the target's own threads and
+  // watches the time. A call that an interrupt comes into is suspended there for a moment when `suspended`.
+  void join(bool suspended);
+  void part();
+  // Ends the call that is under way, if any, as expired. Called by another thread.
+  void expire();
 
   // The floating-point control is what it was before, however the call ended. After kFault, kExpired the code was left
   // where it stood: its locks and memory stay as they are.
@@ -73,6 +83,7 @@ class Trap {
   friend struct TrapHandlers;
   void invoke(void (*function)(void*), void* argument);
   void keep_text(const char* text);
+  void start(bool suspended);
 
   Deadline& deadline_;
   const int interrupt_;
@@ -83,6 +94,16 @@ class Trap {
   Fault other_fault_;          // of another thread
   std::atomic<int> other_{0};  // 1: another thread is writing other_fault_, 2: it is whole
   std::array<char, 512> thrown_{};
+  bool suspended_ = false;
+};
+
+// While one lives, an interrupt suspends for a moment threads that are in no trap: those that a target has started.
+class SuspendOthers {
+ public:
+  SuspendOthers();
+  ~SuspendOthers();
+  SuspendOthers(const SuspendOthers&) = delete;
+  SuspendOthers& operator=(const SuspendOthers&) = delete;
 };
 
 }  // namespace fusediff
