@@ -2,6 +2,7 @@
 #include "builtin/operators.h"
 
 FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
+                    fusediff::builtin::kAdam,                //
                     fusediff::builtin::kAdd,                 //
                     fusediff::builtin::kMhcPreSinkhorn,      //
                     fusediff::builtin::kMhcPreSinkhornGrad,  //

@@ -6,6 +6,7 @@
 
 namespace fusediff::builtin {
 
+extern const kit::Operator kAdam;
 extern const kit::Operator kAdd;
 extern const kit::Operator kMhcPreSinkhorn;
 extern const kit::Operator kMhcPreSinkhornGrad;
