@@ -4,6 +4,8 @@
 FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kAdam,                //
                     fusediff::builtin::kAdd,                 //
+                    fusediff::builtin::kGroupedMatmulWgrad,  //
+                    fusediff::builtin::kMatmul,              //
                     fusediff::builtin::kMhcPreSinkhorn,      //
                     fusediff::builtin::kMhcPreSinkhornGrad,  //
                     fusediff::builtin::kMoeGatingTopk,       //
@@ -11,6 +13,7 @@ FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kMoePermuteGrad,      //
                     fusediff::builtin::kMoeUnpermute,        //
                     fusediff::builtin::kMoeUnpermuteGrad,    //
+                    fusediff::builtin::kQuantize,            //
                     fusediff::builtin::kRmsNorm,             //
                     fusediff::builtin::kRmsNormGrad,         //
                     fusediff::builtin::kSigmoid)

@@ -8,6 +8,8 @@ namespace fusediff::builtin {
 
 extern const kit::Operator kAdam;
 extern const kit::Operator kAdd;
+extern const kit::Operator kGroupedMatmulWgrad;
+extern const kit::Operator kMatmul;
 extern const kit::Operator kMhcPreSinkhorn;
 extern const kit::Operator kMhcPreSinkhornGrad;
 extern const kit::Operator kMoeGatingTopk;
@@ -15,6 +17,7 @@ extern const kit::Operator kMoePermute;
 extern const kit::Operator kMoePermuteGrad;
 extern const kit::Operator kMoeUnpermute;
 extern const kit::Operator kMoeUnpermuteGrad;
+extern const kit::Operator kQuantize;
 extern const kit::Operator kRmsNorm;
 extern const kit::Operator kRmsNormGrad;
 extern const kit::Operator kSigmoid;
