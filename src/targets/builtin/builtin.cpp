@@ -5,6 +5,8 @@ FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kAdam,                //
                     fusediff::builtin::kAdd,                 //
                     fusediff::builtin::kGroupedMatmulWgrad,  //
+                    fusediff::builtin::kLayerNorm,           //
+                    fusediff::builtin::kLayerNormGrad,       //
                     fusediff::builtin::kMatmul,              //
                     fusediff::builtin::kMhcPreSinkhorn,      //
                     fusediff::builtin::kMhcPreSinkhornGrad,  //
@@ -16,4 +18,8 @@ FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kQuantize,            //
                     fusediff::builtin::kRmsNorm,             //
                     fusediff::builtin::kRmsNormGrad,         //
-                    fusediff::builtin::kSigmoid)
+                    fusediff::builtin::kRope,                //
+                    fusediff::builtin::kSigmoid,             //
+                    fusediff::builtin::kSoftmax,             //
+                    fusediff::builtin::kSoftmaxGrad,         //
+                    fusediff::builtin::kSwiglu)

@@ -34,6 +34,12 @@ inline long double ulp_at(int32_t dtype, long double value) {
   return std::ldexp(1.0L, exponent - f.mantissa);
 }
 
+// Error of an element in ULP of its dtype at `scale`; 0 where it is not finite (beyond the largest of the dtype).
+inline long double ulp_error(kit::RigTensor& out, int64_t at, long double truth, long double scale) {
+  const long double got = static_cast<long double>(out.number(at));
+  return std::isfinite(got) ? std::abs(got - truth) / ulp_at(out.dtype, scale) : 0;
+}
+
 // Same shape and values in `to`, whatever the layouts.
 inline void copy_values(kit::RigTensor& from, kit::RigTensor& to) {
   for (int64_t i = 0; i < from.count(); ++i) {

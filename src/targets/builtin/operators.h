@@ -9,6 +9,8 @@ namespace fusediff::builtin {
 extern const kit::Operator kAdam;
 extern const kit::Operator kAdd;
 extern const kit::Operator kGroupedMatmulWgrad;
+extern const kit::Operator kLayerNorm;
+extern const kit::Operator kLayerNormGrad;
 extern const kit::Operator kMatmul;
 extern const kit::Operator kMhcPreSinkhorn;
 extern const kit::Operator kMhcPreSinkhornGrad;
@@ -20,6 +22,10 @@ extern const kit::Operator kMoeUnpermuteGrad;
 extern const kit::Operator kQuantize;
 extern const kit::Operator kRmsNorm;
 extern const kit::Operator kRmsNormGrad;
+extern const kit::Operator kRope;
 extern const kit::Operator kSigmoid;
+extern const kit::Operator kSoftmax;
+extern const kit::Operator kSoftmaxGrad;
+extern const kit::Operator kSwiglu;
 
 }  // namespace fusediff::builtin

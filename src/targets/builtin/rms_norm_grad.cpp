@@ -5,6 +5,7 @@
 // index order, of grad_y * h, rounded once; zeros over no rows.
 #include <algorithm>
 
+#include "builtin/any_float.h"
 #include "builtin/lanes.h"
 #include "builtin/operators.h"
 
@@ -227,35 +228,26 @@ void compose(const Call& call) {
   store(n.grad_gamma, t.grad_gamma);
 }
 
-template <class F>
-void by_float(const Call& call, F&& f) {
-  by_dtype<float, Half, BFloat16, F8E4M3, F8E5M2, double>(call.input("x"), std::forward<F>(f));
-}
-
 void fused(const Call& call) {
-  by_float(call, [&](auto type) { sweep<typename decltype(type)::type>(call); });
+  by_any_float(call.input("x"), [&](auto type) { sweep<typename decltype(type)::type>(call); });
 }
 
 size_t fused_workspace(const Call& call) {
-  Carver carver;
-  by_float(call, [&](auto type) {
+  return workspace_by_any_float(call.input("x"), [&](auto type, Carver& carver) {
     using T = typename decltype(type)::type;
     Scratch<Compute<T>>(carver, read<T>(call).columns);
   });
-  return carver.bytes();
 }
 
 void unfused(const Call& call) {
-  by_float(call, [&](auto type) { compose<typename decltype(type)::type>(call); });
+  by_any_float(call.input("x"), [&](auto type) { compose<typename decltype(type)::type>(call); });
 }
 
 size_t unfused_workspace(const Call& call) {
-  Carver carver;
-  by_float(call, [&](auto type) {
+  return workspace_by_any_float(call.input("x"), [&](auto type, Carver& carver) {
     using T = typename decltype(type)::type;
     Tensors<T>(carver, read<T>(call));
   });
-  return carver.bytes();
 }
 
 }  // namespace

@@ -127,26 +127,20 @@ Row row_of(Rig& rig, const Sizes& s, int64_t row) {
   return out;
 }
 
-// Error of an element in ULP of its dtype at `scale`; 0 where it is not finite (beyond the largest of the dtype).
-long double error_of(RigTensor& out, int64_t at, long double truth, long double scale) {
-  const long double got = static_cast<long double>(out.number(at));
-  return std::isfinite(got) ? std::abs(got - truth) / ulp_at(out.dtype, scale) : 0;
-}
-
 long double forward_error(Rig& rig, const Sizes& s) {
   long double worst = 0;
   for (int64_t row = 0; row < s.rows; ++row) {
     const Row truth = row_of(rig, s, row);
-    const long double rstd = error_of(rig.output("rstd"), row, truth.rstd, truth.rstd);
+    const long double rstd = ulp_error(rig.output("rstd"), row, truth.rstd, truth.rstd);
     worst = std::max(worst, rstd / (static_cast<long double>(s.columns) + 16 + (s.add ? 4194304 : 0)));
     for (int64_t c = 0; c < s.columns; ++c) {
       const int64_t at = row * s.columns + c;
       const long double y = truth.y[static_cast<size_t>(c)];
-      const long double error = error_of(rig.output("y"), at, y, y);
+      const long double error = ulp_error(rig.output("y"), at, y, y);
       worst = std::max(worst, error / static_cast<long double>(s.columns + 16 + 4 * s.add));
       if (s.add) {
         const long double sum = truth.s[static_cast<size_t>(c)];
-        worst = std::max(worst, error_of(rig.output("residual_out"), at, sum, sum));
+        worst = std::max(worst, ulp_error(rig.output("residual_out"), at, sum, sum));
       }
     }
   }
@@ -287,12 +281,12 @@ long double backward_error(Rig& rig, const Sizes& s) {
     // What the record promises of rows that do not cancel; of others its derivation, on the sum of absolute terms.
     const bool covered = truth.row_magnitude[row] * 16 >= truth.row_scale[row] && s.columns > 1;
     const long double scale = covered ? truth.row_magnitude[row] : truth.row_scale[row];
-    const long double error = error_of(rig.output("grad_x"), i, truth.x[static_cast<size_t>(i)], scale);
+    const long double error = ulp_error(rig.output("grad_x"), i, truth.x[static_cast<size_t>(i)], scale);
     worst = std::max(worst, error / ((covered ? 16 : 1) * (3 * columns + 32)));
   }
   for (int64_t c = 0; c < s.columns; ++c) {
     const auto at = static_cast<size_t>(c);
-    const long double error = error_of(rig.output("grad_gamma"), c, truth.gamma[at], truth.gamma_scale[at]);
+    const long double error = ulp_error(rig.output("grad_gamma"), c, truth.gamma[at], truth.gamma_scale[at]);
     worst = std::max(worst, error / (columns + 2 * static_cast<long double>(s.rows) + 24));
   }
   return worst;
