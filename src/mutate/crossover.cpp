@@ -1,6 +1,7 @@
 // Two cases of one operator make a third: sizes, attributes, inputs and layouts of either.
 #include <string>
 
+#include "mutate/experiments.h"
 #include "mutate/mutate.h"
 
 namespace fusediff {
@@ -40,11 +41,26 @@ void lend_inputs(Case& c, const Case& other, Rng& rng) {
   }
 }
 
+void lend_as_call(Case& c, const Case& other) {
+  c.experiment.calls.push_back(other);
+  c.experiment.calls.back().experiment = {};
+}
+
+// The whole of the other's, where it may be drawn at all; or the other itself as a call beside this one.
+void lend_experiment(Case& c, const Case& other, MutateContext& context) {
+  Experiment& e = c.experiment;
+  if (e.calls.size() < most_drawn_calls(e.kind) && context.rng.one_in(2)) return lend_as_call(c, other);
+  const bool drawn = context.experiment_weights[static_cast<std::size_t>(other.experiment.kind)] > 0;
+  if (drawn && context.rng.one_in(4)) e = other.experiment;
+}
+
 }  // namespace
 
 bool crossover(Case& c, const Case& other, MutateContext& context) {
   Rng& rng = context.rng;
   if (other.op != c.op) {
+    const bool fits = operator_of(context, other.op) != nullptr && c.op == context.op.name;
+    if (fits && c.experiment.calls.size() < most_drawn_calls(c.experiment.kind)) lend_as_call(c, other);
     if (other.op == context.op.name) c = other;
     return repair(c, context);
   }
@@ -59,6 +75,7 @@ bool crossover(Case& c, const Case& other, MutateContext& context) {
     if (rng.one_in(2)) lend_inputs(c, other, rng);
     if (rng.one_in(3)) lend(c.layout, other.layout, rng);
     if (rng.one_in(8)) c.unwanted = other.unwanted;
+    lend_experiment(c, other, context);
   }
   return repair(c, context) && !(c == before);
 }

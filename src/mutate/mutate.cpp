@@ -29,6 +29,11 @@ constexpr std::array kMutators = {
     Mutator{"unwanted", 1, change_unwanted},
     Mutator{"saturate", 1, saturate_scores},
     Mutator{"zeros", 1, mix_zeros},
+    Mutator{"experiment", 6, change_experiment},
+    Mutator{"experiment_parameters", 3, change_experiment_parameters},
+    Mutator{"add_call", 3, add_call},
+    Mutator{"drop_call", 1, drop_call},
+    Mutator{"change_call", 3, change_call},
     Mutator{"tie", 0, make_tie},  // mutate() draws it apart: it runs the case some ten times
 };
 

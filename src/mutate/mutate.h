@@ -2,6 +2,7 @@
 // schema. Nothing here runs a target; what a tie needs to know of one is asked through a Probe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,11 +30,17 @@ struct Ranking {
 // Runs the case and reports the ranking of op.decide[rule]; nothing when the run failed. Costs a run of each path.
 using Probe = std::function<std::optional<Ranking>(const Case& c, std::size_t rule, bool both_sides)>;
 
+// [ExperimentKind] How often each is drawn, of those that the operator's record can answer. Most of what goes wrong
+// shows in a pair, which costs the least.
+inline constexpr std::array<int, kExperimentKindCount> kExperimentWeights = {16, 1, 3, 4, 2, 2};
+
 struct MutateContext {
   const Operator& op;
   Rng& rng;
-  std::uint64_t max_bytes;  // of all tensors of the case
-  const Probe& probe;       // may be empty: mutators that need it then do nothing
+  std::uint64_t max_bytes;                          // of all tensors of the case and of the calls in its experiment
+  const Probe& probe;                               // may be empty: mutators that need it then do nothing
+  std::span<const Operator* const> operators = {};  // that calls in an experiment may be of, beside op
+  std::array<int, kExperimentKindCount> experiment_weights = kExperimentWeights;  // 0: never drawn
 };
 
 // One way to change a case. Takes a legal one; returns false when it found nothing to change. The caller repairs.
@@ -50,17 +57,19 @@ std::span<const Mutator> mutators();
 std::optional<Case> random_case(MutateContext& context);
 
 // Makes the case legal again with as little change as possible: clamps, fills in and drops what the schema asks, then
-// meets `where`, layouts, value rules and the byte limit. False when it could not.
+// meets `where`, layouts, value rules and the byte limit; then the calls of its experiment likewise, which becomes
+// `pair` where the record cannot answer it. False when it could not.
 bool repair(Case& c, MutateContext& context);
 
 // Applies one to a few mutators, weighted, then repairs. False when nothing changed or repair failed.
 bool mutate(Case& c, MutateContext& context);
 
-// Takes a case and lends it parts of another of the same operator; of another operator: a copy of either.
+// Takes a case and lends it parts of another of the same operator; of another operator: a copy of either. Where an
+// experiment makes further calls, the other may become one.
 bool crossover(Case& c, const Case& other, MutateContext& context);
 
 // Breaks a `where` of a legal case, for runs that call what the schema forbids; sizes stay sizes and values what the
-// roles ask. False, and the case as it was, when a few draws broke none.
+// roles ask; the experiment becomes `pair`. False, and the case as it was, when a few draws broke none.
 bool break_where(Case& c, MutateContext& context);
 
 }  // namespace fusediff

@@ -18,7 +18,7 @@ void expect_legal_chains(const char* schema, int chains, int length) {
   for (int chain = 0; chain < chains; ++chain) {
     std::optional<Case> c = random_case(bench.context);
     ASSERT_TRUE(c) << chain;
-    ASSERT_EQ(why_illegal(*c, bench.context.op), std::nullopt) << write_case(*c);
+    ASSERT_EQ(why_illegal_inside(*c, bench.context), std::nullopt) << write_case(*c);
     for (int i = 0; i < length; ++i) {
       Case next = *c;
       const bool crossed = chain > 0 && i % 7 == 3;
@@ -27,7 +27,7 @@ void expect_legal_chains(const char* schema, int chains, int length) {
         ++unchanged;
         continue;
       }
-      ASSERT_EQ(why_illegal(next, bench.context.op), std::nullopt)
+      ASSERT_EQ(why_illegal_inside(next, bench.context), std::nullopt)
           << (crossed ? "crossed " : "mutated ") << write_case(*c) << "\ninto " << write_case(next);
       const auto read = parse_case(write_case(next));
       ASSERT_TRUE(read.ok()) << read.error().what;

@@ -41,6 +41,13 @@ bool drop_elements(Case& c, MutateContext& context);
 bool change_presence(Case& c, MutateContext& context);
 bool change_unwanted(Case& c, MutateContext& context);
 
+// experiments.cpp: another experiment; one of its parameters drawn anew; a call in it more, less, or changed a little.
+bool change_experiment(Case& c, MutateContext& context);
+bool change_experiment_parameters(Case& c, MutateContext& context);
+bool add_call(Case& c, MutateContext& context);
+bool drop_call(Case& c, MutateContext& context);
+bool change_call(Case& c, MutateContext& context);
+
 // ties.cpp: equal or nearly equal ranks at the boundary of a decision, after the operator's arithmetic; needs the
 // probe. saturation.cpp, without it: different scores that saturate to the same rank; both zeros.
 bool make_tie(Case& c, MutateContext& context);

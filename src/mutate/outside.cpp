@@ -60,6 +60,7 @@ bool break_where(Case& c, MutateContext& context) {
     const std::vector<std::string> list(names.begin(), names.end());
     if (!change_name(candidate, context.rng.pick(list), context)) continue;
     drop_places(candidate);
+    candidate.experiment = {};
     if (!is_outside(candidate, context)) continue;
     c = std::move(candidate);
     return true;

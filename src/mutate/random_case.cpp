@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "mutate/experiments.h"
 #include "mutate/mutate.h"
 #include "mutate/mutators.h"
 #include "mutate/recipes.h"
@@ -70,7 +71,9 @@ std::optional<Case> random_case(MutateContext& context) {
     const std::uint64_t odd = context.rng.below(8);
     const bool changed = (odd == 0 && add_patch(c, context)) || (odd == 1 && set_elements(c, context)) ||
                          (odd == 2 && change_strides(c, context)) || (odd == 3 && change_place(c, context));
-    if (!changed || repair(c, context)) return c;
+    if (changed && !repair(c, context)) continue;
+    (void)draw_experiment(c, context);
+    return c;
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 
 #include "model/fill_numbers.h"
 #include "model/values.h"
+#include "mutate/experiments.h"
 #include "mutate/mutate.h"
 #include "mutate/recipes.h"
 #include "mutate/repair_shape.h"
@@ -158,9 +159,7 @@ bool search_sizes(Case& c, MutateContext& context) {
   return false;
 }
 
-}  // namespace
-
-bool repair(Case& c, MutateContext& context) {
+bool repair_call(Case& c, MutateContext& context) {
   Result<Call> call = bind_or_give_up(c, context);
   if (!call.ok()) return false;
   std::vector<std::string> hopeless;
@@ -171,6 +170,14 @@ bool repair(Case& c, MutateContext& context) {
   call = bind_or_give_up(c, context);
   if (!call.ok()) return false;
   return repair_values(c, *call, context.rng, hopeless) || search_sizes(c, context);
+}
+
+}  // namespace
+
+bool repair(Case& c, MutateContext& context) {
+  if (!repair_call(c, context)) return false;
+  repair_experiment(c, context);
+  return true;
 }
 
 }  // namespace fusediff

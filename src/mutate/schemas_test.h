@@ -11,6 +11,7 @@
 #include "model/sample_test.h"
 #include "model/schema_json.h"
 #include "model/values.h"
+#include "mutate/experiments.h"
 #include "mutate/mutate.h"
 #include "mutate/mutators.h"
 
@@ -116,6 +117,19 @@ inline std::optional<std::string> why_illegal(const Case& c, const Operator& op,
   };
   if (auto why = draw(op.inputs, call->inputs)) return why;
   return draw(op.given, call->givens);
+}
+
+// The same of a case and of every call in its experiment, which together keep the byte limit.
+inline std::optional<std::string> why_illegal_inside(const Case& c, const MutateContext& context) {
+  if (auto why = why_illegal(c, context.op, context.max_bytes)) return why;
+  for (const Case& call : c.experiment.calls) {
+    const Operator* op = operator_of(context, call.op);
+    if (op == nullptr) return "a call of " + call.op;
+    if (call.experiment != Experiment{}) return "an experiment within an experiment";
+    if (auto why = why_illegal(call, *op, context.max_bytes)) return "a call: " + *why;
+  }
+  if (bytes_of_all(c, context) > context.max_bytes) return "the calls together are too large";
+  return std::nullopt;
 }
 
 }  // namespace fusediff
