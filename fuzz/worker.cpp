@@ -41,11 +41,15 @@ std::uint64_t bytes_of(const std::vector<Tensor>& tensors) {
   return bytes;
 }
 
-// Bytes of all tensors of a case; nothing where it is not legal.
-std::optional<std::uint64_t> tensor_bytes(const Case& c, const Operator& op, const Setup& setup) {
-  const Result<Call> call = bind(c, op, setup.memory, setup.outside);
+// Bytes of all tensors of a case, and of the calls in its experiment; nothing where it is not legal.
+std::optional<std::uint64_t> tensor_bytes(const Case& c, const Schema& schema, const Setup& setup) {
+  const Operator* op = schema.find(c.op);
+  if (op == nullptr) return std::nullopt;
+  const Result<Call> call = bind(c, *op, setup.memory, setup.outside);
   if (!call.ok()) return std::nullopt;
-  return bytes_of(call->inputs) + bytes_of(call->outputs) + bytes_of(call->givens);
+  std::uint64_t bytes = bytes_of(call->inputs) + bytes_of(call->outputs) + bytes_of(call->givens);
+  for (const Case& inner : c.experiment.calls) bytes += tensor_bytes(inner, schema, setup).value_or(0);
+  return bytes;
 }
 
 // How many bytes of tensors a new case may have: small ones are many in the time of a large one, and show nearly
@@ -155,7 +159,7 @@ void Worker::keep(const Case& c, const Finding& finding, std::size_t json_bytes)
   }
   const std::string signature = signature_of(finding);
   if (listed_.contains(signature)) return;
-  const std::pair<std::uint64_t, std::size_t> cost = {tensor_bytes(c, *engine().find(c.op), options_.setup).value_or(0),
+  const std::pair<std::uint64_t, std::size_t> cost = {tensor_bytes(c, engine().schema(), options_.setup).value_or(0),
                                                       json_bytes};
   Finding whole = finding;
   const auto stored = stored_.find(signature);
@@ -174,24 +178,28 @@ void Worker::keep(const Case& c, const Finding& finding, std::size_t json_bytes)
   stored_[signature] = cost;
 }
 
+// Calls in an experiment are of the operators that are compared.
+MutateContext Worker::mutate_context(const Operator& op, Rng& rng, std::uint64_t max_bytes) const {
+  return {op, rng, max_bytes, probe_, opened_.ops};
+}
+
 std::optional<Case> Worker::new_case(Rng& rng) {
   for (int i = 0; i < kMostOps; ++i) {
-    MutateContext context{*rng.pick(opened_.ops), rng, draw_budget(rng, options_.setup), probe_};
+    MutateContext context = mutate_context(*rng.pick(opened_.ops), rng, draw_budget(rng, options_.setup));
     if (std::optional<Case> c = random_case(context)) return c;
   }
   return std::nullopt;
 }
 
 bool Worker::change(Case& c, Rng& rng) {
-  const Operator* op = engine().find(c.op);
-  const std::optional<std::uint64_t> bytes = tensor_bytes(c, *op, options_.setup);
+  const std::optional<std::uint64_t> bytes = tensor_bytes(c, engine().schema(), options_.setup);
   const std::uint64_t budget = std::max(draw_budget(rng, options_.setup), bytes.value_or(0));
-  MutateContext context{*op, rng, budget, probe_};
+  MutateContext context = mutate_context(*engine().find(c.op), rng, budget);
   return fusediff::mutate(c, context);
 }
 
 void Worker::leave_where(Case& c, Rng& rng) {
-  MutateContext context{*engine().find(c.op), rng, options_.setup.memory, probe_};
+  MutateContext context = mutate_context(*engine().find(c.op), rng, options_.setup.memory);
   (void)break_where(c, context);  // an operator may have no rule to break
 }
 
@@ -224,7 +232,7 @@ std::size_t Worker::cross(std::string_view a, std::string_view b, char* out, std
   if (!first || position_of(first->op) == opened_.ops.size()) return 0;
   if (!second || position_of(second->op) == opened_.ops.size()) return 0;
   const std::uint64_t budget = options_.setup.memory / kPartOfMemory;
-  MutateContext context{*engine().find(first->op), rng, budget, probe_};
+  MutateContext context = mutate_context(*engine().find(first->op), rng, budget);
   if (!crossover(*first, *second, context)) return 0;
   return write(*first, out, capacity);
 }

@@ -44,6 +44,7 @@ class Worker {
 
   Engine& engine();
   std::size_t position_of(std::string_view op) const;  // in opened_.ops; its size: not among them
+  MutateContext mutate_context(const Operator& op, Rng& rng, std::uint64_t max_bytes) const;
   std::optional<Case> new_case(Rng& rng);
   bool change(Case& c, Rng& rng);
   void leave_where(Case& c, Rng& rng);

@@ -66,7 +66,7 @@ TEST(Experiments, EveryMutantIsLegalWithAllItsCalls) {
   Several several(31);
   std::map<ExperimentKind, int> seen;
   int unchanged = 0;
-  constexpr int kChains = 3400, kLength = 10;
+  constexpr int kChains = 8000, kLength = 10;
   Case other;
   for (int chain = 0; chain < kChains; ++chain) {
     MutateContext context = several.context(static_cast<std::size_t>(chain) % 3, chain % 2 == 0 ? kTestBytes : 1 << 16);
