@@ -15,27 +15,6 @@ constexpr const char* kNoTruth =
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// [elements] the magnitude at whose ULP an error counts.
-std::vector<double> scales(const Tensor& tensor, BoundScale of, const OutputTruth& truth) {
-  std::vector<double> scale(truth.value.size());
-  for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::abs(truth.value[i]);
-  if (of == BoundScale::kElement) return scale;
-  if (of == BoundScale::kAbsInputs) {
-    for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::max(scale[i], std::abs(truth.absolute[i]));
-    return scale;
-  }
-  const std::size_t columns = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.back());
-  for (std::size_t row = 0; row + columns <= scale.size(); row += columns) {
-    double whole = 0;
-    for (std::size_t i = row; i < row + columns; ++i) {
-      if (!std::isfinite(scale[i])) continue;
-      whole = of == BoundScale::kRowMax ? std::max(whole, scale[i]) : whole + scale[i];
-    }
-    std::fill_n(scale.begin() + static_cast<std::ptrdiff_t>(row), columns, whole);
-  }
-  return scale;
-}
-
 // ULP between a value of the dtype and the truth. 0 where the value is the truth rounded, infinities and NaN included.
 // One ULP of an integer is 1.
 double error_of(DType dtype, std::uint64_t bits, double truth, double scale) {
@@ -105,6 +84,19 @@ void by_unfused(Difference& d, const std::string& why_not_bound, std::optional<S
                 short_decimal(allowed) + " ULP allowed";
 }
 
+// Both sides are runs of one path: neither measures the other.
+void by_reference(Difference& d, double measure, const std::string& why_not_bound, std::optional<Side>& accused) {
+  const std::array<double, 2>& error = *d.error;
+  const double allowed = kRelativeToUnfused * std::max(measure, 1.0);
+  const bool target_out = !(error[0] <= allowed), against_out = !(error[1] <= allowed);
+  // A measure that is infinitely far off measures nothing.
+  const bool rounding = !target_out && !against_out && std::isfinite(measure);
+  d.cls = rounding ? FindingClass::kRounding : FindingClass::kDamage;
+  if (target_out != against_out) accused = target_out ? Side::kTarget : Side::kAgainst;
+  d.judged_by = why_not_bound + "relative to unfused: " + ulps(error[0]) + " and " + ulps(error[1]) + " against " +
+                ulps(measure) + ", " + short_decimal(allowed) + " ULP allowed";
+}
+
 bool one_side_is_finite(const Tensor& tensor, std::span<const std::byte> target, std::span<const std::byte> against,
                         const std::vector<bool>& skip) {
   const std::size_t size = size_of(tensor.dtype);
@@ -118,6 +110,26 @@ bool one_side_is_finite(const Tensor& tensor, std::span<const std::byte> target,
 }
 
 }  // namespace
+
+std::vector<double> bound_scales(const Tensor& tensor, BoundScale of, const OutputTruth& truth) {
+  std::vector<double> scale(truth.value.size());
+  for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::abs(truth.value[i]);
+  if (of == BoundScale::kElement) return scale;
+  if (of == BoundScale::kAbsInputs) {
+    for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::max(scale[i], std::abs(truth.absolute[i]));
+    return scale;
+  }
+  const std::size_t columns = tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.back());
+  for (std::size_t row = 0; row + columns <= scale.size(); row += columns) {
+    double whole = 0;
+    for (std::size_t i = row; i < row + columns; ++i) {
+      if (!std::isfinite(scale[i])) continue;
+      whole = of == BoundScale::kRowMax ? std::max(whole, scale[i]) : whole + scale[i];
+    }
+    std::fill_n(scale.begin() + static_cast<std::ptrdiff_t>(row), columns, whole);
+  }
+  return scale;
+}
 
 void classify(Difference& d, const Call& call, std::size_t output, std::span<const std::byte> target,
               std::span<const std::byte> against, const OutputTruth& truth, const std::vector<bool>& skip,
@@ -142,7 +154,8 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
   }
   const bool scale_known = rule.bound && (rule.bound->of != BoundScale::kAbsInputs || !truth.absolute.empty());
   const BoundScale of = scale_known ? rule.bound->of : BoundScale::kElement;
-  const Worst worst = worst_errors(tensor, target, against, truth, scales(tensor, of, truth), skip);
+  const std::vector<double> scale = bound_scales(tensor, of, truth);
+  const Worst worst = worst_errors(tensor, target, against, truth, scale, skip);
   d.error = worst.error;
   if (worst.not_finite) {
     d.cls = FindingClass::kNonFinite;
@@ -152,12 +165,17 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     d.judged_by = "one side is not finite where the other is";
     return;
   }
+  const auto without_bound = [&](const std::string& why) {
+    if (truth.reference.empty()) return by_unfused(d, why, accused);
+    const Worst measure = worst_errors(tensor, truth.reference, truth.reference, truth, scale, skip);
+    by_reference(d, measure.error[0], why, accused);
+  };
   if (scale_known) {
     const Result<std::int64_t> bound = call.evaluate(rule.bound->ulp);
     if (bound.ok()) return by_bound(d, static_cast<double>(*bound), rule.bound->why, accused);
-    return by_unfused(d, "the bound cannot be evaluated (" + bound.error().what + "); ", accused);
+    return without_bound("the bound cannot be evaluated (" + bound.error().what + "); ");
   }
-  by_unfused(d, rule.bound ? "no truth on absolute inputs for the bound; " : "no bound stated; ", accused);
+  without_bound(rule.bound ? "no truth on absolute inputs for the bound; " : "no bound stated; ");
 }
 
 }  // namespace fusediff

@@ -16,7 +16,13 @@ namespace fusediff {
 struct OutputTruth {
   std::vector<double> value;
   std::vector<double> absolute;
+  // What both sides are measured by where there is no bound, [elements] in the output's dtype; empty: the target side
+  // by the against side.
+  std::vector<std::byte> reference = {};
 };
+
+// [elements] the magnitude at whose ULP an error counts. REQUIRES: truth.absolute for kAbsInputs.
+std::vector<double> bound_scales(const Tensor& tensor, BoundScale of, const OutputTruth& truth);
 
 // How many times the unfused side's error a side without a bound may be off: room for another order of summation.
 inline constexpr double kRelativeToUnfused = 4;
