@@ -12,7 +12,14 @@ bool wants_absolute(const Operator& op) {
   return false;
 }
 
-// Runs one path in f64. Nothing when it does not offer that.
+std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>& bytes) {
+  std::vector<double> values(bytes.size() / size_of(tensor.dtype));
+  widen(tensor.dtype, bytes, values);
+  return values;
+}
+
+}  // namespace
+
 std::optional<Execution> run_wide(const PathOf& path, const Call& wide, const std::vector<Bytes>& inputs,
                                   Runner& runner) {
   const Operator* op = path.target->schema.find(wide.op->name);
@@ -25,14 +32,6 @@ std::optional<Execution> run_wide(const PathOf& path, const Call& wide, const st
   if (execution.ending != Ending::kOk) return std::nullopt;
   return execution;
 }
-
-std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>& bytes) {
-  std::vector<double> values(bytes.size() / size_of(tensor.dtype));
-  widen(tensor.dtype, bytes, values);
-  return values;
-}
-
-}  // namespace
 
 Truth compute_truth(const Prepared& prepared, const Comparison& comparison, const CheckOptions& options,
                     Runner& runner) {
@@ -48,6 +47,7 @@ Truth compute_truth(const Prepared& prepared, const Comparison& comparison, cons
       const std::optional<Execution> run = run_wide({target, path}, wide, *inputs, runner);
       if (!run) continue;
       truth.path = target->name + ":" + path;
+      truth.by = {target, path};
       std::optional<Execution> absolute;
       if (wants_absolute(*prepared.call.op)) {
         const std::optional<std::vector<Bytes>> magnitudes =
