@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "builtin/operators.h"
 #include "kit/call.h"
 #include "kit/target.h"
 
@@ -60,5 +61,8 @@ inline void run_fused(const kit::Operator& op, const kit::Call& call) { op.paths
 inline size_t workspace_of_fused(const kit::Operator& op, const kit::Call& call) {
   return op.paths[0].workspace_bytes == nullptr ? 0 : op.paths[0].workspace_bytes(call);
 }
+
+// The built-in add, as the operator of a target that is clean by comparison.
+inline void add_fused(const kit::Call& call) { run_fused(builtin::kAdd, call); }
 
 }  // namespace fusediff::planted

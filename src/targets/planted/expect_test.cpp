@@ -30,9 +30,10 @@ std::vector<Expectation> expectations() {
 
 TEST(ExpectTest, LinesParseAndNameTheirOperators) {
   const std::regex form(
-      "// EXPECT: (none|class=[a-z_]+) op=([a-z_]+) experiment=(pair)( stage=([a-z_]+))?( output=([a-z_]+))?");
+      "// EXPECT: (none|class=[a-z_]+) op=([a-z_]+) experiment=(pair|repeat|threads|relation|gradient|history)"
+      "( stage=[a-z_]+)?( output=[a-z_]+)?( relation=[a-z_]+)?( cause=[a-z_]+)?");
   const std::vector<Expectation> all = expectations();
-  EXPECT_GE(all.size(), 14u);
+  EXPECT_GE(all.size(), 40u);
   for (const Expectation& one : all) {
     std::smatch match;
     ASSERT_TRUE(std::regex_match(one.line, match, form)) << one.name << ": " << one.line;
