@@ -77,9 +77,11 @@ TEST(LayerNormTest, PathsAndLayoutsAgreeByBits) {
       Rig forward = forward_rig(dtype, random_sizes(random));
       randomise(forward, random, false);
       ASSERT_TRUE(layouts_agree(forward)) << dtype_name(dtype) << " " << i;
+      ASSERT_TRUE(rows_agree(forward, {"x", "mean", "rstd", "y"})) << dtype_name(dtype) << " " << i;
       Rig backward = backward_rig(dtype, random_sizes(random));
       randomise(backward, random, false);
       ASSERT_TRUE(layouts_agree(backward)) << dtype_name(dtype) << " " << i;
+      ASSERT_TRUE(rows_agree(backward, {"grad_y", "x", "mean", "rstd", "grad_x"})) << dtype_name(dtype) << " " << i;
     }
   }
 }
@@ -114,16 +116,12 @@ long double sum_of_magnitudes(const std::vector<long double>& values) {
   return sum;
 }
 
-// Worst error of `out` from element `from` on, as a share of the bound: 16 * units ULP of the truth's sum of magnitudes
-// where the record covers it, else units ULP of the sum of absolute terms, which is what its derivation says.
-long double share_of(RigTensor& out, int64_t from, const std::vector<long double>& truth, long double terms,
+// Worst error of `out` from element `from` on, in `units` ULP at `scale`.
+long double share_of(RigTensor& out, int64_t from, const std::vector<long double>& truth, long double scale,
                      long double units) {
-  const long double magnitude = sum_of_magnitudes(truth);
-  const bool covered = magnitude * 16 >= terms;
   long double worst = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
-    const long double error = ulp_error(out, from + static_cast<int64_t>(i), truth[i], covered ? magnitude : terms);
-    worst = std::max(worst, error / (units * (covered ? 16 : 1)));
+    worst = std::max(worst, ulp_error(out, from + static_cast<int64_t>(i), truth[i], scale) / units);
   }
   return worst;
 }
@@ -138,7 +136,11 @@ long double forward_share(Rig& rig, const Sizes& s) {
       y.push_back(row.h[c] * row.gamma[c] + row.beta[c]);
       terms.push_back(row.absolute_h[c] * std::abs(row.gamma[c]) + std::abs(row.beta[c]));
     }
-    worst = std::max(worst, share_of(rig.output("y"), r * s.columns, y, sum_of_magnitudes(terms), 2 * columns + 16));
+    // What the record says where it covers the row, else its derivation, on the sum of absolute terms.
+    const long double magnitude = sum_of_magnitudes(y), absolute = sum_of_magnitudes(terms);
+    const bool covered = magnitude * 16 >= absolute;
+    worst = std::max(worst, share_of(rig.output("y"), r * s.columns, y, covered ? magnitude : absolute,
+                                     (covered ? 16 : 1) * (2 * columns + 16)));
     if (!rig.output("mean").absent) {
       worst = std::max(worst, ulp_error(rig.output("mean"), r, row.mean, row.absolute) / (columns + 2));
     }
@@ -247,13 +249,9 @@ long double backward_share(Rig& rig, const Sizes& s) {
       x.push_back(row.rstd * (g[c] * row.gamma[c] - a - row.h[c] * b));
       terms += row.rstd * (std::abs(g[c] * row.gamma[c]) + absolute_a + row.absolute_h[c] * absolute_b);
     }
-    if (s.columns > 2) {
-      worst = std::max(worst, share_of(rig.output("grad_x"), r * s.columns, x, terms, 5 * columns + 32));
-    }
+    worst = std::max(worst, share_of(rig.output("grad_x"), r * s.columns, x, terms, 5 * columns + 32));
   }
-  if (s.columns > 1) {
-    worst = std::max(worst, share_of(rig.output("grad_gamma"), 0, gamma, gamma_terms, 2 * columns + rows + 16));
-  }
+  worst = std::max(worst, share_of(rig.output("grad_gamma"), 0, gamma, gamma_terms, 2 * columns + rows + 16));
   for (size_t c = 0; c < beta.size(); ++c) {
     const long double error = ulp_error(rig.output("grad_beta"), static_cast<int64_t>(c), beta[c], beta_terms[c]);
     worst = std::max(worst, error / (rows + 2));

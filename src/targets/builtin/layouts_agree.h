@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "builtin/last_place.h"
 #include "builtin/paths_agree.h"
 
 namespace fusediff::builtin {
@@ -19,25 +21,12 @@ inline constexpr int32_t kEveryFloat[] = {FUSEDIFF_F32, FUSEDIFF_F16,      FUSED
 // The dtype of f32 side outputs: f64 where the whole call is.
 inline int32_t side_dtype(int32_t dtype) { return dtype == FUSEDIFF_F64 ? FUSEDIFF_F64 : FUSEDIFF_F32; }
 
-// One ULP: the spacing of the dtype's numbers from `value` up in magnitude.
-inline long double ulp_at(int32_t dtype, long double value) {
-  struct Format {
-    int mantissa, lowest;
-  };
-  const Format f = dtype == FUSEDIFF_F32        ? Format{23, -126}
-                   : dtype == FUSEDIFF_F16      ? Format{10, -14}
-                   : dtype == FUSEDIFF_BF16     ? Format{7, -126}
-                   : dtype == FUSEDIFF_F64      ? Format{52, -1022}
-                   : dtype == FUSEDIFF_F8E4M3FN ? Format{3, -6}
-                                                : Format{2, -14};
-  const int exponent = value == 0 ? f.lowest : std::max(std::ilogb(value), f.lowest);
-  return std::ldexp(1.0L, exponent - f.mantissa);
-}
-
 // Error of an element in ULP of its dtype at `scale`; 0 where it is not finite (beyond the largest of the dtype).
 inline long double ulp_error(kit::RigTensor& out, int64_t at, long double truth, long double scale) {
   const long double got = static_cast<long double>(out.number(at));
-  return std::isfinite(got) ? std::abs(got - truth) / ulp_at(out.dtype, scale) : 0;
+  return std::isfinite(got)
+             ? std::abs(got - truth) / static_cast<long double>(spacing(out.dtype, static_cast<double>(scale)))
+             : 0;
 }
 
 // Same shape and values in `to`, whatever the layouts.
@@ -71,6 +60,48 @@ inline bool layouts_agree(const kit::Rig& rig) {
       for (int64_t i = 0; !out.absent && i < out.count(); ++i) {
         if (out.bits(i) != first.outputs()[o].bits(i)) {
           ADD_FAILURE() << out.name << "[" << i << "] follows the layout: gap " << gap << ", reversed " << reversed;
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// Each row alone gives the bits that it gives among the others, on both paths. rows: the tensors whose first dimension
+// are the rows; other outputs are not compared.
+inline bool rows_agree(const kit::Rig& rig, const std::vector<std::string>& rows) {
+  kit::Rig batch = rig;
+  if (!paths_agree(batch)) {
+    return false;
+  }
+  const auto has_rows = [&](const kit::RigTensor& t) {
+    return std::find(rows.begin(), rows.end(), t.name) != rows.end();
+  };
+  for (int64_t row = 0; row < batch.outputs()[0].shape[0]; ++row) {
+    kit::Rig alone = rig;
+    for (size_t t = 0; t < alone.inputs().size(); ++t) {
+      kit::RigTensor& in = alone.inputs()[t];
+      if (has_rows(in)) {
+        in.shape[0] = 1;
+        in.lay_out();
+        for (int64_t i = 0; i < in.count(); ++i) {
+          std::memcpy(in.at(i), batch.inputs()[t].at(row * in.count() + i), kit::dtype_bytes(in.dtype));
+        }
+      }
+    }
+    for (kit::RigTensor& out : alone.outputs()) {
+      out.shape[0] = has_rows(out) ? 1 : out.shape[0];
+      out.lay_out();
+    }
+    if (!paths_agree(alone)) {
+      return false;
+    }
+    for (size_t o = 0; o < alone.outputs().size(); ++o) {
+      kit::RigTensor& out = alone.outputs()[o];
+      for (int64_t i = 0; has_rows(out) && !out.absent && i < out.count(); ++i) {
+        if (out.bits(i) != batch.outputs()[o].bits(row * out.count() + i)) {
+          ADD_FAILURE() << out.name << ": row " << row << " is another alone";
           return false;
         }
       }

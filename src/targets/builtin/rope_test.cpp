@@ -64,6 +64,7 @@ TEST(RopeTest, PathsAndLayoutsAgreeByBits) {
       Rig rig = rope_rig(dtype, s);
       randomise(rig, random, s, false);
       ASSERT_TRUE(layouts_agree(rig)) << dtype_name(dtype) << " " << i;
+      ASSERT_TRUE(rows_agree(rig, {"x", "positions", "y"})) << dtype_name(dtype) << " " << i;
     }
   }
 }
