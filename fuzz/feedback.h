@@ -11,8 +11,8 @@
 namespace fusediff {
 
 // Sets the counters of one check of the operator with this position in the schema. libFuzzer clears them before each
-// input.
-void report_features(std::size_t op, const Case& c, const CheckResult& result);
+// input. The result: how many no earlier check of this process had set.
+std::size_t report_features(std::size_t op, const Case& c, const CheckResult& result);
 // Something that is no case: so that libFuzzer keeps one such input, and with it a place to start from.
 void report_nothing();
 

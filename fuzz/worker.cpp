@@ -15,6 +15,7 @@
 #include "feedback.h"
 #include "model/call.h"
 #include "model/case_json.h"
+#include "mutate/experiments.h"
 #include "near_ties.h"
 #include "report/text.h"
 
@@ -24,6 +25,7 @@ namespace {
 constexpr int kTaintedExit = 77;              // libFuzzer's own for a crash
 constexpr std::uint64_t kNewCaseOnceIn = 16;  // mutations: however good the corpus, something else is tried
 constexpr std::uint64_t kOutsideOnceIn = 2;   // mutations, where calls that the schema forbids are asked for
+constexpr std::uint64_t kSteeredOnceIn = 2;   // mutations: the others keep the experiment that they came with
 constexpr int kMostOps = 8;                   // tries to make a case from nothing
 constexpr std::uint64_t kLeastBudget = 1 << 14;
 // Tensors of a case that is made here take at most this part of the cap: the rest is for workspace and for the truth,
@@ -73,6 +75,11 @@ Result<std::unique_ptr<Worker>> Worker::make(WorkerOptions options, WorkerState 
 
 Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
     : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)) {
+  const std::vector<ExperimentKind>& wanted = options_.setup.experiments;
+  for (std::size_t k = 0; k < allowed_.size(); ++k) {
+    const auto kind = static_cast<ExperimentKind>(k);
+    allowed_[k] = wanted.empty() || std::find(wanted.begin(), wanted.end(), kind) != wanted.end();
+  }
   if (options_.out.empty()) return;
   killers_ = killers(options_.out);
   listed_ = known_signatures(options_.out, false);
@@ -121,8 +128,11 @@ void Worker::check(std::string_view bytes) {
   if (!killers_.empty() && killers_.contains(entry.hash.hex()))
     return state_.count("not_checked/ended a worker before");
 
+  if (!allowed_[static_cast<std::size_t>(c.experiment.kind)]) return state_.count("not_checked/another experiment");
+
   state_.begin(bytes);
   try {
+    const auto began = std::chrono::steady_clock::now();
     Result<CheckResult> result = engine().check(c);
     if (!result.ok()) {
       state_.end();
@@ -130,13 +140,21 @@ void Worker::check(std::string_view bytes) {
     }
     state_.count_check(result->target_nanoseconds);
     count(c, result->verdict);
-    report_features(op, c, *result);
+    account(c.experiment.kind, std::chrono::steady_clock::now() - began, report_features(op, c, *result));
     if (result->verdict.finding) keep(c, *result->verdict.finding, bytes.size());
     if (engine().tainted()) leave(Leaving::kTainted, "", kTaintedExit);
   } catch (const std::bad_alloc&) {
     leave(Leaving::kMemory, "", kMemoryExit);
   }
   state_.end();
+}
+
+void Worker::account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features) {
+  schedule_.spent(kind, std::chrono::duration<double>(time).count(), new_features);
+  const std::string name(name_of(kind));
+  state_.count("experiment/" + name);
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+  state_.count("time/" + name, static_cast<std::uint64_t>(std::max<std::int64_t>(nanoseconds, 0)));
 }
 
 void Worker::count(const Case& c, const Verdict& verdict) {
@@ -180,7 +198,28 @@ void Worker::keep(const Case& c, const Finding& finding, std::size_t json_bytes)
 
 // Calls in an experiment are of the operators that are compared.
 MutateContext Worker::mutate_context(const Operator& op, Rng& rng, std::uint64_t max_bytes) const {
-  return {op, rng, max_bytes, probe_, opened_.ops};
+  MutateContext context{op, rng, max_bytes, probe_, opened_.ops};
+  for (std::size_t k = 0; k < allowed_.size(); ++k) {
+    if (!allowed_[k]) context.experiment_weights[k] = 0;
+  }
+  return context;
+}
+
+// Gives the case the experiment whose turn it is, where its operator can answer it.
+void Worker::steer(Case& c, Rng& rng) {
+  const Operator* op = engine().find(c.op);
+  if (op == nullptr || !rng.one_in(kSteeredOnceIn)) return;
+  ByExperiment<bool> possible = allowed_;
+  for (std::size_t k = 0; k < possible.size(); ++k)
+    possible[k] = possible[k] && answers(*op, static_cast<ExperimentKind>(k));
+  const ExperimentKind kind = schedule_.next(possible);
+  if (c.experiment.kind == kind) return;
+  const std::uint64_t budget = options_.setup.memory / kPartOfMemory;
+  MutateContext context = mutate_context(*op, rng, budget);
+  context.experiment_weights = {};
+  context.experiment_weights[static_cast<std::size_t>(kind)] = 1;
+  const Case before = c;
+  if (!draw_experiment(c, context)) c = before;
 }
 
 std::optional<Case> Worker::new_case(Rng& rng) {
@@ -219,6 +258,7 @@ std::size_t Worker::mutate(char* data, std::size_t bytes, std::size_t capacity, 
   if (c && position_of(c->op) == opened_.ops.size()) c.reset();
   if (!c || rng.one_in(kNewCaseOnceIn) || !change(*c, rng)) c = new_case(rng);
   if (!c) return bytes;
+  steer(*c, rng);
   if (options_.setup.outside && rng.one_in(kOutsideOnceIn)) leave_where(*c, rng);
   const std::size_t written = write(*c, data, capacity);
   return written == 0 ? bytes : written;

@@ -3,6 +3,7 @@
 // fuzz/worker_main.cpp.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "case_cache.h"
 #include "engine/check.h"
 #include "mutate/mutate.h"
+#include "schedule.h"
 
 namespace fusediff {
 
@@ -49,6 +51,8 @@ class Worker {
   bool change(Case& c, Rng& rng);
   void leave_where(Case& c, Rng& rng);
   std::size_t write(const Case& c, char* data, std::size_t capacity);
+  void steer(Case& c, Rng& rng);
+  void account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features);
   void count(const Case& c, const Verdict& verdict);
   void keep(const Case& c, const Finding& finding, std::size_t json_bytes);
   [[noreturn]] void leave(Leaving why, std::string_view message, int exit_code);
@@ -59,6 +63,8 @@ class Worker {
   std::unique_ptr<Engine> engine_;  // made late: its signal handlers must lie over libFuzzer's
   Probe probe_;
   CaseCache cache_;
+  Schedule schedule_;
+  ByExperiment<bool> allowed_{};
   std::set<std::string> killers_;
   std::set<std::string> listed_;  // signatures that are bundled already
   // Signatures found here: bytes of tensors and of JSON of the case that is stored.

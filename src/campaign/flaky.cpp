@@ -11,7 +11,7 @@ constexpr int kMaxTries = 50;
 }  // namespace
 
 int tries_for(const Finding& finding) {
-  if (finding.cls != FindingClass::kNondeterminism) return 1;
+  if (finding.cls != FindingClass::kNondeterminism && finding.cls != FindingClass::kContamination) return 1;
   double rate = 1;
   for (const Rate& side : finding.rates) {
     const int runs = side.runs + side.pinned_runs;

@@ -21,6 +21,7 @@ struct Setup {
   std::string against_option;
   std::vector<std::filesystem::path> folders;     // where a bare name is looked for
   std::vector<std::string> ops;                   // empty: all that both sides offer
+  std::vector<ExperimentKind> experiments;        // that are made; empty: all
   double seconds = 10;                            // of one run
   std::uint64_t memory = std::uint64_t{1} << 30;  // bytes of all tensors of a run
   bool outside = false;

@@ -350,6 +350,11 @@ std::string status_json(const FuzzStatus& status) {
     if (slash != std::string::npos) operators[key.substr(0, slash)][key.substr(slash + 1)] = count;
   }
   json["checks_by_operator"] = operators;
+  nlohmann::ordered_json experiments = nlohmann::ordered_json::object();
+  for (const auto& [name, count] : counts.of_kind("experiment")) experiments[name]["checks"] = count;
+  for (const auto& [name, nanoseconds] : counts.of_kind("time"))
+    experiments[name]["seconds"] = static_cast<double>(nanoseconds) * 1e-9;
+  json["experiments"] = experiments;
   for (const char* kind : {"class", "skip", "vacuous", "harness_error", "signature", "not_checked"}) {
     json[kind] = counts.of_kind(kind);
   }

@@ -121,7 +121,7 @@ void WorkerState::begin(std::string_view case_text) {
 }
 void WorkerState::end() { layout_->running.store(0, std::memory_order_release); }
 
-void WorkerState::count(std::string_view key) {
+void WorkerState::count(std::string_view key, std::uint64_t amount) {
   std::string text(key.substr(0, kKeyBytes - 1));
   auto at = slots_.find(text);
   if (at == slots_.end()) {
@@ -131,7 +131,8 @@ void WorkerState::count(std::string_view key) {
   if (at == slots_.end()) {
     const std::uint32_t used = layout_->used_slots.load(std::memory_order_relaxed);
     // The last few are kept for the kinds' "other".
-    if (used + 16 >= kSlots && !text.ends_with("/other")) return count(text.substr(0, text.find('/')) + "/other");
+    if (used + 16 >= kSlots && !text.ends_with("/other"))
+      return count(text.substr(0, text.find('/')) + "/other", amount);
     if (used >= kSlots) return;
     Layout::Slot& slot = layout_->slots[used];
     std::memcpy(slot.key, text.c_str(), text.size() + 1);
@@ -140,7 +141,7 @@ void WorkerState::count(std::string_view key) {
     at = slots_.emplace(std::move(text), used).first;
   }
   std::atomic<std::uint64_t>& value = layout_->slots[at->second].count;
-  value.store(value.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
 void WorkerState::count_check(std::uint64_t target_nanoseconds) {

@@ -26,7 +26,8 @@ enum class Leaving : std::uint32_t {
   kSetup,     // the targets could not be opened: the user's error, in message()
 };
 
-// What was counted, by key. A key is a kind, a slash, a name: "check/OP/VERDICT", "class/flip", "skip/REASON".
+// What was counted, by key. A key is a kind, a slash, a name: "check/OP/VERDICT", "class/flip", "skip/REASON",
+// "experiment/threads" and, in nanoseconds, "time/threads".
 struct Counts {
   std::uint64_t checks = 0;
   std::uint64_t target_nanoseconds = 0;  // inside the paths
@@ -49,9 +50,9 @@ class WorkerState {
   ~WorkerState();
 
   // The worker's side.
-  void begin(std::string_view case_text);  // this case is about to run in the target
-  void end();                              // it came back
-  void count(std::string_view key);        // beyond a fixed number of keys: as "KIND/other"
+  void begin(std::string_view case_text);                      // this case is about to run in the target
+  void end();                                                  // it came back
+  void count(std::string_view key, std::uint64_t amount = 1);  // beyond a fixed number of keys: as "KIND/other"
   void count_check(std::uint64_t target_nanoseconds);
   void leave(Leaving why, std::string_view message = "");
   bool stop_wanted() const;  // asked to, or as many checks as allowed

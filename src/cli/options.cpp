@@ -45,6 +45,21 @@ Error explain(const po::error& thrown, const OptionSet& set) {
   return user_error(what);
 }
 
+Status read_experiments(const po::variables_map& values, Setup& setup) {
+  if (values.count("experiment") == 0) return {};
+  for (const std::string& name : values["experiment"].as<std::vector<std::string>>()) {
+    const std::optional<ExperimentKind> kind = experiment_named(name);
+    if (kind) {
+      setup.experiments.push_back(*kind);
+      continue;
+    }
+    std::vector<std::string> known;
+    for (int k = 0; k < kExperimentKindCount; ++k) known.emplace_back(name_of(static_cast<ExperimentKind>(k)));
+    return user_error("--experiment: " + not_one_of(name, "an experiment", known));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<po::variables_map>> parse_options(const OptionSet& set, const Arguments& arguments) {
@@ -92,6 +107,8 @@ void add_setup_options(po::options_description& options, std::uint64_t memory) {
       ("target-option", po::value<std::string>()->value_name("TEXT"), "handed to the target when it is opened")  //
       ("against-option", po::value<std::string>()->value_name("TEXT"), "likewise, for the other side")           //
       ("op", po::value<std::vector<std::string>>()->value_name("OP"), "only this operator; may be repeated")     //
+      ("experiment", po::value<std::vector<std::string>>()->value_name("NAME"),
+       "only this one of pair, repeat, threads, relation, gradient, history; may be repeated")  //
       ("timeout", po::value<std::string>()->value_name("TIME")->default_value("10"),
        "of one run of one path, before it counts as a hang")  //
       ("memory", po::value<std::string>()->value_name("MIB")->default_value(std::to_string(memory)),
@@ -108,6 +125,7 @@ Result<Setup> setup_of(const po::variables_map& values) {
   setup.against_option = text_of(values, "against-option");
   setup.folders = target_folders();
   if (values.count("op") != 0) setup.ops = values["op"].as<std::vector<std::string>>();
+  if (Status read = read_experiments(values, setup); !read.ok()) return read.error();
   const Result<double> seconds = seconds_of("--timeout", text_of(values, "timeout"));
   if (!seconds.ok()) return seconds.error();
   setup.seconds = *seconds;
@@ -127,6 +145,7 @@ Arguments arguments_of(const Setup& setup) {
   if (!setup.target_option.empty()) all.push_back("--target-option=" + setup.target_option);
   if (!setup.against_option.empty()) all.push_back("--against-option=" + setup.against_option);
   for (const std::string& op : setup.ops) all.push_back("--op=" + op);
+  for (const ExperimentKind kind : setup.experiments) all.push_back("--experiment=" + std::string(name_of(kind)));
   if (setup.keep_context) all.emplace_back("--keep-context");
   if (setup.outside) all.emplace_back("--outside");
   return all;

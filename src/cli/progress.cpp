@@ -115,6 +115,19 @@ void append_findings(std::ostringstream& out, const std::vector<News>& all) {
   }
 }
 
+// "  time pair 41 % threads 22 %": where the time went, the largest share first; "" where all of it is pair.
+std::string experiments_text(const Counts& counts) {
+  std::vector<std::pair<std::uint64_t, std::string>> times;
+  for (const auto& [name, nanoseconds] : counts.of_kind("time")) times.emplace_back(nanoseconds, name);
+  const std::uint64_t all = total(counts.of_kind("time"));
+  if (times.size() < 2 || all == 0) return "";
+  std::sort(times.rbegin(), times.rend());
+  std::string text = "  time";
+  for (const auto& [nanoseconds, name] : times)
+    text += " " + name + " " + rounded(100 * static_cast<double>(nanoseconds) / static_cast<double>(all), 0) + "%";
+  return text;
+}
+
 double target_share(const FuzzStatus& status) {
   const double spent = status.seconds * std::max(status.jobs, 1);
   return spent > 0 ? static_cast<double>(status.counts.target_nanoseconds) * 1e-9 / spent : 0;
@@ -127,6 +140,7 @@ std::string progress_line(const FuzzStatus& status, double checks_per_second) {
                      rounded(checks_per_second, 0) + "/s)  corpus " + std::to_string(status.corpus) + "  findings " +
                      classes_text(status) + "  skips " + std::to_string(of_verdict(status.counts, "skip")) +
                      "  vacuous " + std::to_string(of_verdict(status.counts, "vacuous"));
+  line += experiments_text(status.counts);
   if (status.restarts > 0) line += "  restarts " + std::to_string(status.restarts);
   if (status.pending > 0) line += "  minimising " + std::to_string(status.pending);
   return line;
@@ -169,6 +183,7 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
   text << "\n";
   for (const auto& [op, count] : checks_by(counts, false)) text << "  " << op << " " << count;
   text << "\n";
+  if (const std::string experiments = experiments_text(counts); !experiments.empty()) text << experiments << "\n";
   append_reasons(text, "skipped", counts.of_kind("skip"));
   append_reasons(text, "vacuous", counts.of_kind("vacuous"));
   append_reasons(text, "not judged", counts.of_kind("harness_error"));

@@ -106,7 +106,8 @@ struct Flip {
   std::vector<Sum> sums;
 };
 
-// Reruns of one side on fresh contexts with nothing else in flight.
+// Reruns of one side on fresh contexts with nothing else in flight; of a contamination's first column: how often the
+// whole experiment showed it.
 struct Rate {
   int runs = 0;
   int differing = 0;  // outputs other than in the first run

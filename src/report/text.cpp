@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <sstream>
 
 #include "model/number_text.h"
+#include "report/text_cause.h"
+#include "report/wrapped.h"
 
 namespace fusediff {
 namespace {
 
 std::array<std::string, 2> side_names(const Finding& f) {
+  if (!f.columns[0].empty()) return f.columns;
   if (f.paths[0] != f.paths[1]) return f.paths;
   if (f.targets[0] != f.targets[1]) return f.targets;
   return {"target", "against"};
@@ -38,22 +40,6 @@ std::string accused(const Evidence& evidence, const Finding& f) {
 
 std::string evidence_line(const Evidence& evidence, const Finding& f) {
   return accused(evidence, f) + in_own_words(evidence.what, f) + " [" + std::string(name_of(evidence.cls)) + "]";
-}
-
-// Lines of at most 120 columns, the first and the later ones indented, broken at spaces.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t kColumns = 120;
-  std::string lines, line(indent, ' ');
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (line.size() > indent + 2 && line.size() + 1 + word.size() > kColumns) {
-      lines += line + "\n";
-      line = std::string(indent + 2, ' ') + word;
-    } else {
-      line += (line.find_first_not_of(' ') == std::string::npos ? "" : " ") + word;
-    }
-  }
-  return lines + line + "\n";
 }
 
 std::string join(const std::vector<std::string>& names) {
@@ -180,6 +166,7 @@ std::string byte_line(const ByteRanges& ranges) {
 }
 
 std::string rate_line(const Finding& f) {
+  if (f.cls == FindingClass::kContamination) return shown_line(f);
   std::string text;
   for (const Side side : kSides) {
     const Rate& rate = f.rates[index_of(side)];
@@ -208,8 +195,10 @@ std::string hash_lines(const Finding& f) {
 std::string describe_finding(const Finding& f, const Case& c) {
   std::string text = "finding: " + headline(f) + "\n";
   text += "  " + comparison_of(f, c) + "\n";
+  if (const std::string experiment = experiment_text(c.experiment); !experiment.empty()) text += wrapped(experiment, 2);
   text += wrapped("meaning: " + meaning_of(f.cls), 2);
   if (f.stage) text += "  blame: " + stage_text(f) + "\n";
+  text += cause_lines(f);
   for (const std::string& sentence : f.influence) text += wrapped("influence: " + sentence, 2);
   for (const ByteRanges& ranges : f.byte_ranges) text += byte_line(ranges);
   for (const Flip& flip : f.flips) text += flip_text(flip, f);
@@ -245,8 +234,10 @@ std::string headline(const Finding& f) {
 }
 
 std::string comparison_of(const Finding& f, const Case& c) {
-  return f.targets[0] + ":" + f.paths[0] + " against " + f.targets[1] + ":" + f.paths[1] + ", " + f.op + case_text(c) +
-         (f.dtype.empty() ? "" : " " + f.dtype);
+  const std::string first = f.targets[0] + ":" + f.paths[0];
+  const std::string sides = f.columns[0].empty() ? first + " against " + f.targets[1] + ":" + f.paths[1]
+                                                 : first + " " + f.columns[0] + " against " + f.columns[1];
+  return sides + ", " + f.op + case_text(c) + (f.dtype.empty() ? "" : " " + f.dtype);
 }
 
 std::string blame_of(const Finding& f) { return stage_text(f); }

@@ -131,7 +131,8 @@ bool CrewMember::make_call(Context& context, std::size_t request) {
   start_execution(execution_, wanted.fills);
   ForeignCalls calls(trap_, *board_.plan.target, limits_.seconds, execution_);
   OneRun one(wanted, limits_, arena_, bench_, calls, execution_);
-  if (board_.plan.suspend) one.suspend_at(veil_, rng_.next());
+  const bool others = board_.plan.turns.size() > 1;
+  if (board_.plan.suspend && others) one.suspend_at(veil_, rng_.next());
   trap_.join(board_.plan.suspend);
   one.execute(context);
   one.return_blocks(context);

@@ -170,7 +170,7 @@ namespace {
 void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags, struct sigaction* before) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | flags;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(signal, &action, before);
 }
@@ -196,7 +196,9 @@ int unused_signal() {
 SignalHandlers::SignalHandlers() {
   if (live++ > 0) return;
   if (interrupt_signal == 0) interrupt_signal = unused_signal();
-  for (std::size_t i = 0; i < kTrapped.size(); ++i) install(kTrapped[i], TrapHandlers::on_fault, 0, &previous[i]);
+  for (std::size_t i = 0; i < kTrapped.size(); ++i)
+    install(kTrapped[i], TrapHandlers::on_fault, SA_NODEFER, &previous[i]);
+  // Deferred: interrupts that have queued up would otherwise lay all their frames on the signal stack at once.
   install(interrupt_signal, TrapHandlers::on_interrupt, SA_RESTART, nullptr);
 }
 
@@ -221,7 +223,7 @@ void SignalHandlers::reinstall() {
     ::sigaction(kTrapped[i], nullptr, &now);
     if (is_ours(now)) continue;
     previous[i] = now;
-    install(kTrapped[i], TrapHandlers::on_fault, 0, nullptr);
+    install(kTrapped[i], TrapHandlers::on_fault, SA_NODEFER, nullptr);
   }
 }
 
