@@ -48,6 +48,7 @@ struct Features {
   std::uint8_t max_ulp = 0;              // log2 bucket of the largest ULP distance between the sides
   std::uint8_t differing_share = 0;      // log2 bucket of the share of differing elements; 0: none
   std::uint8_t shape_class = 0;          // hash of size classes of the dims, 8 bits
+  std::uint8_t margin = 255;             // log2 of the smallest ratio of an error's bound to the error; 255: none
   std::uint8_t value_class = 0;          // NaN, inf, zero, denormal seen in outputs: bits
 };
 

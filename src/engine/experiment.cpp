@@ -1,6 +1,11 @@
 #include "engine/experiment.h"
 
+#include "engine/gradient.h"
+#include "engine/history.h"
 #include "engine/pair.h"
+#include "engine/relation.h"
+#include "engine/repeat.h"
+#include "engine/threads.h"
 
 namespace fusediff {
 namespace {
@@ -13,7 +18,7 @@ std::unique_ptr<ExperimentCheck> make(const Subject& subject) {
 using Make = std::unique_ptr<ExperimentCheck> (*)(const Subject&);
 // [ExperimentKind]
 constexpr std::array<Make, kExperimentKindCount> kChecks = {
-    make<PairCheck>, make<PairCheck>, make<PairCheck>, make<PairCheck>, make<PairCheck>, make<PairCheck>,
+    make<PairCheck>, make<RepeatCheck>, make<ThreadsCheck>, make<RelationCheck>, make<GradientCheck>, make<HistoryCheck>,
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "engine/finding_of.h"
 
+#include <bit>
+
 namespace fusediff {
 namespace {
 
@@ -16,6 +18,18 @@ std::string chosen_dtype(const Case& c, const Call& call, const std::string& out
     }
   }
   return "";
+}
+
+std::string size_of_difference(const std::vector<Difference>& differences) {
+  std::string text;
+  for (const Difference& d : differences) {
+    if (d.follows_pick) continue;
+    text += " " + d.output + " " + std::to_string(std::bit_width(d.max_ulp));
+    if (!is_float(d.dtype)) continue;
+    for (const std::uint64_t bits : d.worst_bits) text += is_finite(d.dtype, bits) ? " finite" : " not";
+    break;
+  }
+  return text;
 }
 
 }  // namespace
@@ -53,6 +67,11 @@ Finding finding_of(const Case& c, const Call& call, const Comparison& comparison
   finding.byte_ranges = judgement.byte_ranges;
   finding.flips = judgement.flips;
   return finding;
+}
+
+std::string suspicion_of(const Case& c, const Call& call, const Comparison& comparison, Judgement judgement) {
+  rank_evidence(call, judgement);
+  return signature_of(finding_of(c, call, comparison, judgement)) + size_of_difference(judgement.differences);
 }
 
 void add_hashes(const Call& call, std::span<const std::span<const std::byte>> inputs,

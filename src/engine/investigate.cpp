@@ -66,12 +66,12 @@ std::string rate_text(const Rate& rate) {
   return text;
 }
 
-bool sides_differ(const Scene& scene, const std::vector<bool>& compared, const Execution& target,
+bool sides_differ(const Call& call, const std::vector<bool>& compared, const Execution& target,
                   const Execution& against) {
   if (target.ending != Ending::kOk || against.ending != Ending::kOk) return true;
-  for (std::size_t o = 0; o < scene.call.outputs.size(); ++o) {
-    if (!compared[o] || !scene.call.outputs[o].present) continue;
-    if (!agrees(scene.call.op->outputs[o], scene.call.outputs[o], target.outputs[o], against.outputs[o])) return true;
+  for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+    if (!compared[o] || !call.outputs[o].present) continue;
+    if (!agrees(call.op->outputs[o], call.outputs[o], target.outputs[o], against.outputs[o])) return true;
   }
   return false;
 }
@@ -129,19 +129,50 @@ void rerun_with_other_fills(const Scene& scene, Side side, Judgement& judgement)
   for (ByteRanges& ranges : found.ranges) judgement.byte_ranges.push_back(std::move(ranges));
 }
 
-void rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgement& judgement,
+bool may_run_again(Ending ending) {
+  return ending == Ending::kOk || ending == Ending::kRejected || ending == Ending::kFailed ||
+         ending == Ending::kUnsupported;
+}
+
+Evidence nondeterminism(const Call& call, std::size_t output, Side side, const std::string& path, const Rate& rate) {
+  const bool is_output = output < call.outputs.size();
+  return {FindingClass::kNondeterminism,
+          "self",
+          is_output ? call.outputs[output].name : "",
+          is_output ? call.op->outputs[output].stage : std::nullopt,
+          side,
+          path + " disagrees with itself on fresh contexts with nothing else in flight: " + rate_text(rate)};
+}
+
+bool rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgement& judgement,
                  std::array<Rate, 2>& rates) {
+  const auto run = [&](Side side, bool pinned) {
+    return run_once(scene, side, {scene.fills[index_of(side)], {}, pinned});
+  };
+  Again again{scene.call, scene.first, {}, {}, run, scene.budget};
+  for (const std::size_t s : {0u, 1u}) {
+    again.who[s] = scene.sides[s]->path();
+    again.deterministic[s] = scene.sides[s]->call().op->is_deterministic(again.who[s]);
+  }
+  return rerun_alike(again, compared, judgement, rates);
+}
+
+bool rerun_alike(const Again& again, const std::vector<bool>& compared, Judgement& judgement,
+                 std::array<Rate, 2>& rates) {
+  const Call& call = again.call;
   std::array<std::optional<std::size_t>, 2> differing_output;
-  int wanted = kReruns;
-  for (int i = 0; i < wanted && scene.budget.left(); ++i) {
-    const bool pinned = i % 2 == 1;
-    std::array<Execution, 2> again;
-    for (const Side side : kSides) {
+  int wanted = kReruns, differed = 0;
+  for (int i = 0; i < wanted && again.budget.left(); ++i) {
+    const bool pinned = again.pin_half && i % 2 == 1;
+    std::array<Execution, 2> runs;
+    // Now the one side first, now the other: what has a period must not fall on the same side each time.
+    const std::array order = {kSides[static_cast<std::size_t>(i / 2 % 2)],
+                              kSides[static_cast<std::size_t>(1 - i / 2 % 2)]};
+    for (const Side side : order) {
       const std::size_t s = index_of(side);
-      again[s] = run_once(scene, side, {scene.fills[s], {}, pinned});
-      const bool deterministic = scene.sides[s]->call().op->is_deterministic(scene.sides[s]->path());
+      runs[s] = again.run(side, pinned);
       const std::optional<std::size_t> output =
-          differs_from_itself(scene.call, *scene.first[s], again[s], deterministic);
+          differs_from_itself(call, *again.first[s], runs[s], again.deterministic[s]);
       Rate& rate = rates[s];
       ++rate.runs;
       rate.differing += output ? 1 : 0;
@@ -149,26 +180,22 @@ void rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgemen
       rate.pinned_differing += pinned && output ? 1 : 0;
       if (!output) continue;
       const auto stage = [&](std::size_t o) {
-        return o < scene.call.outputs.size() ? scene.call.op->outputs[o].stage.value_or(0) : 0;
+        return o < call.outputs.size() ? call.op->outputs[o].stage.value_or(0) : 0;
       };
       if (!differing_output[s] || stage(*output) < stage(*differing_output[s])) differing_output[s] = output;
     }
     // A difference that one rerun does not show is rare: it takes many to state its rate.
-    const bool came_back = sides_differ(scene, compared, again[0], again[1]);
-    if (i == 0 && !came_back && sides_differ(scene, compared, *scene.first[0], *scene.first[1]))
+    const bool came_back = sides_differ(call, compared, runs[0], runs[1]);
+    differed += came_back ? 1 : 0;
+    if (i == 0 && !came_back && sides_differ(call, compared, *again.first[0], *again.first[1]))
       wanted = kRerunsWhenRare;
   }
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     if (!differing_output[s]) continue;
-    const std::size_t o = *differing_output[s];
-    const bool is_output = o < scene.call.outputs.size();
-    const std::string name = is_output ? scene.call.outputs[o].name : "";
-    judgement.evidence.push_back(
-        {FindingClass::kNondeterminism, "self", name, is_output ? scene.call.op->outputs[o].stage : std::nullopt, side,
-         scene.sides[s]->path() +
-             " disagrees with itself on fresh contexts with nothing else in flight: " + rate_text(rates[s])});
+    judgement.evidence.push_back(nondeterminism(call, *differing_output[s], side, again.who[s], rates[s]));
   }
+  return differed == rates[0].runs;
 }
 
 }  // namespace fusediff

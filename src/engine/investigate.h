@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/judge.h"
@@ -48,10 +50,29 @@ void rerun_in_the_middle(const Scene& scene, Side side, Judgement& judgement);
 // Repeats the side with one fill changed at a time. Adds unwritten, dirty and overread.
 void rerun_with_other_fills(const Scene& scene, Side side, Judgement& judgement);
 
-// Reruns both sides on fresh contexts, half of the runs pinned to one CPU: up to 16 times, and up to 300 where the
-// first difference did not come back. Adds nondeterminism and the rates.
-void rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgement& judgement,
+// What is compared, to be made again on fresh contexts: a side may be more than one call.
+struct Again {
+  const Call& call;  // whose outputs the executions hold
+  std::array<const Execution*, 2> first;
+  std::array<bool, 2> deterministic;
+  std::array<std::string, 2> who;  // the path, in a sentence about it
+  std::function<Execution(Side, bool pinned)> run;
+  const Budget& budget;
+  bool pin_half = true;  // false: on how many CPUs is a matter of the sides
+};
+
+// Reruns both sides, half of the runs pinned to one CPU (see Again): up to 16 times, and up to 300 where the first
+// difference did not come back. Adds nondeterminism and the rates. True: the sides differed in every rerun.
+bool rerun_alike(const Again& again, const std::vector<bool>& compared, Judgement& judgement,
                  std::array<Rate, 2>& rates);
+bool rerun_alike(const Scene& scene, const std::vector<bool>& compared, Judgement& judgement,
+                 std::array<Rate, 2>& rates);
+
+// That a path disagrees with itself alone. output: where it first does, as differs_from_itself() says it.
+Evidence nondeterminism(const Call& call, std::size_t output, Side side, const std::string& path, const Rate& rate);
+
+// Did it end by a status of its own? After anything else a rerun may end the process.
+bool may_run_again(Ending ending);
 
 // One run of the side with another output fill: true when an element still holds its fill, or the outputs changed.
 // Cheap check for a side that only looks unwritten.

@@ -1,11 +1,11 @@
 #include "engine/pair.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/bytes.h"
 #include "engine/finding_of.h"
 #include "engine/influence.h"
+#include "engine/not_offered.h"
 #include "oracle/fills.h"
 #include "oracle/vacuous.h"
 
@@ -16,25 +16,6 @@ Verdict skip(std::string reason) { return {Verdict::Kind::kSkip, std::move(reaso
 
 bool lies_on_input(const Call& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& output) { return output.on >= 0; });
-}
-
-// How far apart the sides are, in powers of two, and which of them are finite: without the truth, rounding, damage and
-// infinities look alike, and the first to be explained must not speak for the others.
-std::string size_of_difference(const std::vector<Difference>& differences) {
-  std::string text;
-  for (const Difference& d : differences) {
-    if (d.follows_pick) continue;
-    text += " " + d.output + " " + std::to_string(std::bit_width(d.max_ulp));
-    if (!is_float(d.dtype)) continue;
-    for (const std::uint64_t bits : d.worst_bits) text += is_finite(d.dtype, bits) ? " finite" : " not";
-    break;
-  }
-  return text;
-}
-
-bool may_run_again(Ending ending) {
-  return ending == Ending::kOk || ending == Ending::kRejected || ending == Ending::kFailed ||
-         ending == Ending::kUnsupported;
 }
 
 }  // namespace
@@ -55,9 +36,8 @@ std::optional<Verdict> PairCheck::set_up() {
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     const PathOf& path = comparison_.sides[s];
+    if (std::optional<Verdict> missing = not_in_record(path, case_.op)) return missing;
     const Operator* op = path.target->schema.find(case_.op);
-    if (op == nullptr) return skip(path.target->name + " does not offer " + case_.op);
-    if (!op->has_path(path.path)) return skip(path.target->name + " offers no path " + path.path + " of " + case_.op);
     const Bank bank = side == Side::kTarget ? Bank::kFirst : Bank::kSecond;
     // Outputs lie on inputs on the target side only; where none does, two sides of one record share the call.
     if (side == Side::kTarget || (op == call_->op && !lies_on_input(*call_))) {
@@ -85,44 +65,26 @@ void PairCheck::run_both() {
 
 bool PairCheck::both_ok() const { return executions_[0].ending == Ending::kOk && executions_[1].ending == Ending::kOk; }
 
-std::optional<Verdict> PairCheck::ended_early() const {
-  for (const Side side : kSides) {
-    const Execution& e = executions_[index_of(side)];
-    const std::string who = name_of_side(comparison_.sides[index_of(side)]);
-    const bool status =
-        e.ending == Ending::kUnsupported || e.ending == Ending::kRejected || e.ending == Ending::kFailed;
-    if (e.phase == Phase::kOpen && status) {
-      return Verdict{
-          Verdict::Kind::kHarnessError, who + " will not open" + (e.message.empty() ? "" : ": " + e.message), {}};
-    }
-  }
-  return std::nullopt;
-}
-
-// A side that does not offer this call leaves nothing to compare. What was seen of either side alone stands.
-std::optional<Verdict> PairCheck::unsupported() const {
-  for (const Side side : kSides) {
-    const Execution& e = executions_[index_of(side)];
-    if (e.ending != Ending::kUnsupported) continue;
-    return skip(name_of_side(comparison_.sides[index_of(side)]) + ": unsupported" +
-                (e.message.empty() ? "" : ": " + e.message));
-  }
-  return std::nullopt;
-}
-
 Scene PairCheck::scene() { return {runner_, *call_, inputs_, side_pointers_, execution_pointers_, fills_, budget_}; }
 
 std::optional<Verdict> PairCheck::first_look() {
   if (std::optional<Verdict> early = set_up()) return early;
   run_both();
-  if (std::optional<Verdict> early = ended_early()) return early;
+  for (const Side side : kSides) {
+    std::optional<Verdict> closed = will_not_open(comparison_.sides[index_of(side)], executions_[index_of(side)]);
+    if (closed) return closed;
+  }
   const bool same = same_bits();
   judge_sides(same, first_);
   if (both_ok() && !outside_ && !same) {
     judge_outputs(*call_, inputs_, executions_[0], executions_[1], compared_, nullptr, first_);
   }
   if (!first_.evidence.empty()) return std::nullopt;
-  if (std::optional<Verdict> skipped = unsupported()) return skipped;
+  // A side that does not offer this call leaves nothing to compare. What was seen of either side alone stands.
+  for (const Side side : kSides) {
+    std::optional<Verdict> skipped = unsupported(comparison_.sides[index_of(side)], executions_[index_of(side)]);
+    if (skipped) return skipped;
+  }
   if (outside_) return Verdict{};
   // The sides' fills differ: equal bytes were written by both.
   for (const Side side : kSides) {
@@ -157,10 +119,8 @@ void PairCheck::judge_sides(bool same, Judgement& judgement) const {
 }
 
 std::string PairCheck::suspicion() const {
-  Judgement judgement = first_;
-  if (judgement.evidence.empty()) return case_.op + " shows its fill";
-  rank_evidence(*call_, judgement);
-  return signature_of(finding_of(case_, *call_, comparison_, judgement)) + size_of_difference(judgement.differences);
+  if (first_.evidence.empty()) return case_.op + " shows its fill";
+  return suspicion_of(case_, *call_, comparison_, first_);
 }
 
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the

@@ -29,8 +29,6 @@ class PairCheck : public ExperimentCheck {
 
  private:
   std::optional<Verdict> set_up();
-  std::optional<Verdict> ended_early() const;
-  std::optional<Verdict> unsupported() const;
   void run_both();
   void ask_for_every_output();
   Scene scene();

@@ -1,0 +1,170 @@
+#include "engine/gradient_probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusediff {
+namespace {
+
+// First steps in units of the element's scale. The largest leaves a truncation of about its sixth power; functions
+// that bend on a shorter scale than their argument has (softmax of large logits) need the smaller ones.
+constexpr std::array kFirstSteps = {0x1p-7, 0x1p-12, 0x1p-17};
+constexpr std::array kOtherFirstSteps = {0x1.8p-9, 0x1.8p-14, 0x1.8p-18};
+// So small that the forward is a straight line there: what is left of its second difference is noise.
+constexpr std::array kNoiseSteps = {0x1p-36, 0x1.4p-37, 0x1.8p-39, 0x1p-40};
+
+double power_of_two_above(double value) {
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  return std::ldexp(1.0, std::clamp(exponent, -1000, 1000));
+}
+
+double root_mean_square(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  if (largest == 0) return 0;
+  double sum = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) sum += (value / largest) * (value / largest);
+  }
+  return largest * std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+std::vector<double> step_scales(const std::vector<double>& values) {
+  const double mean = root_mean_square(values);
+  std::vector<double> scales;
+  scales.reserve(values.size());
+  for (const double value : values) {
+    const double size = std::max(std::isfinite(value) ? std::abs(value) : 0, mean);
+    scales.push_back(size == 0 ? 1 : power_of_two_above(size));
+  }
+  return scales;
+}
+
+bool GradientProber::start() {
+  ++runs_;
+  return forward_.run(runner_, budget_, base_, why_);
+}
+
+Probe GradientProber::direction(int variable, Rng& rng) const {
+  Probe probe{variable, -1, step_scales(forward_.point(variable))};
+  for (double& d : probe.direction) {
+    if (rng.one_in(2)) d = -d;
+  }
+  return probe;
+}
+
+// moved: what the step became, in the unit of the quotient: of the element, or of the direction.
+bool GradientProber::run_at(const Probe& probe, double step, std::vector<double>& outputs, double& moved) {
+  const std::vector<double>& point = forward_.point(probe.variable);
+  if (probe.index >= 0) {
+    const double from = point[static_cast<std::size_t>(probe.index)];
+    moved = forward_.move(probe.variable, probe.index, from + step) - from;
+    ++runs_;
+    const bool ok = forward_.run(runner_, budget_, outputs, why_);
+    forward_.move(probe.variable, probe.index, from);
+    return ok;
+  }
+  std::vector<double> values(point.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = point[i] + step * probe.direction[i];
+  moved = step;
+  forward_.move_all(probe.variable, values);
+  ++runs_;
+  const bool ok = forward_.run(runner_, budget_, outputs, why_);
+  forward_.move_back(probe.variable);
+  return ok;
+}
+
+std::optional<DifferenceStep> GradientProber::difference(const Probe& probe, double step) {
+  double up = 0, down = 0;
+  if (!run_at(probe, step, above_, up) || !run_at(probe, -step, below_, down)) return std::nullopt;
+  const std::vector<double>& weight = forward_.cotangents();
+  DifferenceStep d;
+  d.step = (up - down) / 2;
+  if (!(d.step > 0)) return std::nullopt;
+  double change = 0, bend = 0;
+  for (std::size_t t = 0; t < weight.size(); ++t) {
+    if (above_[t] == base_[t] && below_[t] == base_[t]) continue;
+    change += weight[t] * (above_[t] - below_[t]);
+    bend += weight[t] * ((above_[t] - base_[t]) - (base_[t] - below_[t]));
+    d.magnitude += std::abs(weight[t]) * std::max({std::abs(above_[t]), std::abs(base_[t]), std::abs(below_[t])});
+  }
+  d.slope = change / (2 * d.step);
+  d.bend = bend / d.step;
+  return d;
+}
+
+double GradientProber::noise_of(int variable) {
+  const auto known = noise_.find(variable);
+  if (known != noise_.end()) return known->second;
+  Rng rng(static_cast<std::uint64_t>(variable));
+  double noise = 0;
+  for (const double step : kNoiseSteps) {
+    const std::optional<DifferenceStep> d = difference(direction(variable, rng), step);
+    if (d) noise = std::max(noise, std::abs(d->bend * d->step));
+  }
+  return noise_[variable] = noise;
+}
+
+std::optional<Quotient> GradientProber::quotient(const Probe& probe, double enough, bool anew) {
+  const std::vector<double>& point = forward_.point(probe.variable);
+  double scale = 1;
+  std::vector<double> firsts(anew ? kOtherFirstSteps.begin() : kFirstSteps.begin(),
+                             anew ? kOtherFirstSteps.end() : kFirstSteps.end());
+  if (probe.index >= 0) {
+    const double value = point[static_cast<std::size_t>(probe.index)];
+    if (!std::isfinite(value)) return std::nullopt;
+    scale = step_scales(point)[static_cast<std::size_t>(probe.index)];
+    const double own = value == 0 ? scale : power_of_two_above(std::abs(value));
+    if (own < scale * 0x1p-4) firsts.push_back(firsts[0] * own / scale);
+  }
+  const double noise = noise_of(probe.variable);
+  std::optional<Quotient> best;
+  for (const double first : firsts) {
+    Steps steps;
+    bool complete = true;
+    for (std::size_t k = 0; k < kDifferenceSteps && complete; ++k) {
+      const std::optional<DifferenceStep> d = difference(probe, std::ldexp(first * scale, -static_cast<int>(k)));
+      complete = d.has_value();
+      if (complete) steps[k] = *d;
+    }
+    if (!complete) continue;
+    const std::optional<Quotient> quotient = settle(steps, noise);
+    if (quotient && (!best || quotient->error < best->error)) best = quotient;
+    if (best && best->error <= std::max(enough, 0x1p-24 * std::abs(best->value))) break;
+  }
+  return best;
+}
+
+std::vector<std::array<double, 2>> GradientProber::sweep(int variable, std::int64_t index) {
+  constexpr int kMostPoints = 15;
+  constexpr std::array kMantissas = {2.0, 1.0, 0.5};
+  const std::vector<double>& weight = forward_.cotangents();
+  const double size = root_mean_square(forward_.point(variable));
+  // From 0.2 down for values of about 1; from a power of ten of their size for others.
+  const double decade = size > 0 ? std::round(std::log10(size)) : 0;
+  const double unit = std::abs(decade) <= 1 ? 0.1 : 0.1 * std::pow(10.0, decade);
+  const Probe probe{variable, index, {}};
+  std::vector<std::array<double, 2>> points;
+  for (int p = 0; p < kMostPoints; ++p) {
+    const double eps = unit * kMantissas[static_cast<std::size_t>(p % 3)] * std::pow(10.0, -(p / 3));
+    double up = 0, down = 0;
+    if (!run_at(probe, eps, above_, up) || !run_at(probe, -eps, below_, down) || !(up > down)) break;
+    double change = 0, rounding = 0;
+    for (std::size_t t = 0; t < weight.size(); ++t) {
+      if (above_[t] == below_[t]) continue;
+      change += weight[t] * (above_[t] - below_[t]);
+      rounding += std::pow(weight[t] * above_[t] * forward_.roundoff(), 2);
+    }
+    const double quotient = change / (up - down);
+    points.push_back({eps, quotient});
+    if (std::sqrt(rounding) / (up - down) > std::abs(quotient) / 4) break;
+  }
+  return points;
+}
+
+}  // namespace fusediff

@@ -1,0 +1,63 @@
+// Difference quotients of a forward operator around a point. Takes them, judges nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/gradient_forward.h"
+#include "oracle/gradient.h"
+
+namespace fusediff {
+
+// Where a derivative is taken: along one element of an input of the forward, or along a direction of it.
+struct Probe {
+  int variable = -1;
+  std::int64_t index = -1;        // logical row-major; -1: along `direction`
+  std::vector<double> direction;  // [elements] a step of 1 moves each so far: a power of two of about its size
+};
+
+class GradientProber {
+ public:
+  // REQUIRES: all outlive this.
+  GradientProber(GradientForward& forward, Runner& runner, Budget& budget)
+      : forward_(forward), runner_(runner), budget_(budget) {}
+
+  // Runs the forward where the case has it. False: there is no derivative to take; why() says so.
+  bool start();
+  const std::string& why() const { return why_; }
+
+  // Random signs, every element moved.
+  Probe direction(int variable, Rng& rng) const;
+  // Steps are tried from large to small until the error is below `enough`; the best is returned. anew: other steps than
+  // without, for what has to be confirmed. Nothing: not finite, or a run failed. Of a direction: per step of 1.
+  std::optional<Quotient> quotient(const Probe& probe, double enough, bool anew = false);
+
+  // {eps, quotient} of an element with eps from large to small, until the rounding of the outputs hides it.
+  std::vector<std::array<double, 2>> sweep(int variable, std::int64_t index);
+
+  std::uint64_t runs() const { return runs_; }
+
+ private:
+  using Steps = std::array<DifferenceStep, kDifferenceSteps>;
+  bool run_at(const Probe& probe, double step, std::vector<double>& outputs, double& moved);
+  std::optional<DifferenceStep> difference(const Probe& probe, double step);
+  double noise_of(int variable);
+
+  GradientForward& forward_;
+  Runner& runner_;
+  Budget& budget_;
+  std::vector<double> base_, above_, below_;
+  std::map<int, double> noise_;
+  std::string why_;
+  std::uint64_t runs_ = 0;
+};
+
+// [elements] powers of two of about each element's size, not less than that of the tensor's root mean square.
+std::vector<double> step_scales(const std::vector<double>& values);
+
+}  // namespace fusediff

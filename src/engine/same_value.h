@@ -1,0 +1,34 @@
+// The relation of the same value in every position of a row: an operator that is blind to position (its f64 truth is
+// the same in every position of an output's row) must give the same bits there. A row is along the last dimension.
+// Makes no call and judges nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/prepare.h"
+#include "engine/truth.h"
+#include "model/call.h"
+#include "model/case.h"
+
+namespace fusediff {
+
+// The case with the first value of each row of every float input in all positions of that row (of role probability: an
+// equal share). Index, counts, offsets, mask and saved inputs stay. Nothing when no input has a row of two.
+std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared);
+
+using RowFlags = std::vector<std::vector<bool>>;  // [outputs][rows], empty for an output without rows of two
+
+// Rows of two or more that hold the same in every position, any NaN being like any other.
+RowFlags even_rows(const Call& call, const std::vector<Bytes>& outputs);
+RowFlags even_rows(const Call& call, const Truth& truth);  // bit for bit, in f64; none where there is no truth
+
+// The outputs with each flagged row filled with its own first element.
+std::vector<Bytes> levelled(const Call& call, std::vector<Bytes> outputs, const RowFlags& rows);
+
+// "in row 3, positions 0..15 give 0.25, 16..18 give 0.26": the row of a logical index. REQUIRES: rank >= 1.
+std::string runs_of_row(const Tensor& tensor, const Bytes& bytes, std::int64_t index);
+
+}  // namespace fusediff
