@@ -20,7 +20,7 @@ constexpr char kSchema[] = R"({
   "name": "softmax_grad",
   "paths": ["fused", "unfused"],
   "dims": {"R": {"range": [0, 64], "typical": [1, 2, 4, 8, 16]},
-           "C": {"range": [0, 1024], "typical": [1, 8, 16, 64, 100, 128, 256, 512]}},
+           "C": {"range": [1, 1024], "typical": [2, 8, 16, 64, 100, 128, 256, 512]}},
   "given": [{"name": "x", "shape": ["R", "C"], "dtype": "=grad_y", "role": "score"}],
   "inputs": [
     {"name": "grad_y", "shape": ["R", "C"], "dtype": ["f32", "f16", "bf16", "f8e4m3fn", "f8e5m2"],
