@@ -4,6 +4,9 @@
 FUSEDIFF_KIT_TARGET("builtin", "0.1.0",                      //
                     fusediff::builtin::kAdam,                //
                     fusediff::builtin::kAdd,                 //
+                    fusediff::builtin::kAttention,           //
+                    fusediff::builtin::kCrossEntropy,        //
+                    fusediff::builtin::kCrossEntropyGrad,    //
                     fusediff::builtin::kGroupedMatmulWgrad,  //
                     fusediff::builtin::kLayerNorm,           //
                     fusediff::builtin::kLayerNormGrad,       //

@@ -8,6 +8,9 @@ namespace fusediff::builtin {
 
 extern const kit::Operator kAdam;
 extern const kit::Operator kAdd;
+extern const kit::Operator kAttention;
+extern const kit::Operator kCrossEntropy;
+extern const kit::Operator kCrossEntropyGrad;
 extern const kit::Operator kGroupedMatmulWgrad;
 extern const kit::Operator kLayerNorm;
 extern const kit::Operator kLayerNormGrad;
