@@ -18,7 +18,7 @@ using namespace kit;
 constexpr int64_t kRowsForThreads = 16;
 constexpr int64_t kThreads = 2;
 constexpr int64_t kGroup = 2;    // rows that one adds before the next has its turn
-constexpr int64_t kPart = 256;   // columns
+constexpr int64_t kPart = 512;   // columns
 constexpr int64_t kSpins = 100;  // looks at the lock before a thread gives way
 
 size_t workspace(const Call& call) { return workspace_of_fused(builtin::kRmsNormGrad, call); }
