@@ -125,7 +125,7 @@ std::optional<Verdict> GradientCheck::first_look() {
     if (shows_fill(call_, *executions_[index_of(side)]) && fill_comes_back(scene(), side)) return std::nullopt;
   }
   GradientSearch search(subject_, executions_, given_, budget_);
-  if (const std::optional<std::string> why = search.set_up()) return skip(*why);
+  if (std::optional<Verdict> nothing = search.set_up()) return nothing;
   search.search(false);
   add_evidence(search, first_);
   if (!first_.evidence.empty()) return std::nullopt;

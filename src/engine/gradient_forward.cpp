@@ -245,7 +245,7 @@ bool GradientForward::run(Runner& runner, Budget& budget, std::vector<double>& o
       finite = finite && std::isfinite(outputs.back());
     }
   }
-  if (!finite) why = "its outputs are not finite";
+  if (!finite) why = kNotFinite;
   return finite;
 }
 

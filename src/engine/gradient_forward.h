@@ -31,6 +31,8 @@ std::optional<BackwardPoint> widened_point(const Prepared& prepared, const Call&
 
 class GradientForward {
  public:
+  static constexpr const char* kNotFinite = "its outputs are not finite";
+
   // Binds op.gradient->of of path.target's record: inputs are those tensors of the backward that a saved rule or their
   // name says, attributes those of equal name, else their default. f64 is asked for whether or not the record lists it.
   // REQUIRES: path.target outlives this. An error says what is missing.

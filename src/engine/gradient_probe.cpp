@@ -47,7 +47,9 @@ std::vector<double> step_scales(const std::vector<double>& values) {
 
 bool GradientProber::start() {
   ++runs_;
-  return forward_.run(runner_, budget_, base_, why_);
+  const bool ok = forward_.run(runner_, budget_, base_, why_);
+  finite_ = ok || why_ != GradientForward::kNotFinite;
+  return ok;
 }
 
 Probe GradientProber::direction(int variable, Rng& rng) const {
@@ -88,7 +90,6 @@ std::optional<DifferenceStep> GradientProber::difference(const Probe& probe, dou
   if (!(d.step > 0)) return std::nullopt;
   double change = 0, bend = 0;
   for (std::size_t t = 0; t < weight.size(); ++t) {
-    if (above_[t] == base_[t] && below_[t] == base_[t]) continue;
     change += weight[t] * (above_[t] - below_[t]);
     bend += weight[t] * ((above_[t] - base_[t]) - (base_[t] - below_[t]));
     d.magnitude += std::abs(weight[t]) * std::max({std::abs(above_[t]), std::abs(base_[t]), std::abs(below_[t])});

@@ -30,6 +30,7 @@ class GradientProber {
   // Runs the forward where the case has it. False: there is no derivative to take; why() says so.
   bool start();
   const std::string& why() const { return why_; }
+  bool is_finite() const { return finite_; }  // false: start() ran, and L is not finite
 
   // Random signs, every element moved.
   Probe direction(int variable, Rng& rng) const;
@@ -54,6 +55,7 @@ class GradientProber {
   std::vector<double> base_, above_, below_;
   std::map<int, double> noise_;
   std::string why_;
+  bool finite_ = true;
   std::uint64_t runs_ = 0;
 };
 

@@ -76,9 +76,10 @@ std::string GradientSearch::forward() const {
 }
 
 // As saved tensors find their producer, with a reference path before unfused, as the truth does.
-std::optional<std::string> GradientSearch::find_forward() {
+std::optional<Verdict> GradientSearch::find_forward() {
   const std::string& of = subject_.prepared.call.op->gradient->of;
   std::string why = "no target here offers it";
+  Verdict::Kind kind = Verdict::Kind::kSkip;
   const Comparison& comparison = subject_.comparison;
   for (const Target* target : {comparison.sides[1].target, comparison.sides[0].target, comparison.fallback}) {
     if (target == nullptr) continue;
@@ -94,15 +95,16 @@ std::optional<std::string> GradientSearch::find_forward() {
       prober_.emplace(*forward_, subject_.runner, budget_);
       if (prober_->start()) return std::nullopt;
       why = target->name + ":" + path + ": " + prober_->why();
+      if (!prober_->is_finite()) kind = Verdict::Kind::kVacuous;
     }
   }
-  return "no derivative of " + of + " in f64: " + why;
+  return Verdict{kind, "no derivative of " + of + " in f64: " + why, {}};
 }
 
-std::optional<std::string> GradientSearch::set_up() {
+std::optional<Verdict> GradientSearch::set_up() {
   point_ = widened_point(subject_.prepared, wide_, subject_.comparison, subject_.options, subject_.runner);
-  if (!point_) return "the saved tensors cannot be computed in f64";
-  if (std::optional<std::string> why = find_forward()) return why;
+  if (!point_) return Verdict{Verdict::Kind::kSkip, "the saved tensors cannot be computed in f64", {}};
+  if (std::optional<Verdict> nothing = find_forward()) return nothing;
   truth_ = compute_truth(subject_.prepared, subject_.comparison, subject_.options, subject_.runner);
   take_gradients();
   measure_sensitivity();

@@ -44,8 +44,8 @@ class GradientSearch {
                  const std::array<std::vector<bool>, 2>& given, Budget& budget);
   ~GradientSearch();
 
-  // Why there is no difference to take; nothing: there is.
-  std::optional<std::string> set_up();
+  // Why there is no difference to take (a skip, or vacuous where the forward is not finite); nothing: there is.
+  std::optional<Verdict> set_up();
   // thorough: more single elements, and no direction without an element or a second direction that shows the same.
   void search(bool thorough);
 
@@ -57,7 +57,7 @@ class GradientSearch {
 
  private:
   struct Gradient;
-  std::optional<std::string> find_forward();
+  std::optional<Verdict> find_forward();
   void take_gradients();
   void measure_sensitivity();
   void measure_once(Rng& rng);

@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTruncationFactor = 4;  // an entry of the tableau is closer than its neighbours lie apart; times this
 constexpr double kNoiseFactor = 8;       // four samples see about half of the largest; twice for what cancels
-constexpr double kRoundingsOfATerm = 4;  // of each output that moved: its own, its product, two of the sum
+constexpr double kRoundingsOfATerm = 4;  // of each output: its own, its product, two of the sum
 constexpr double kExtrapolation = 2;     // Richardson's weights add up to 1.9 in the last difference
 constexpr double kTellingShare = 16;     // an error of more than this part of the gradient says too little
 constexpr double kInputRoundings = 8;
