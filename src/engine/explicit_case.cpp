@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/resized.h"
 #include "model/values.h"
 
 namespace fusediff {
@@ -63,6 +64,13 @@ bool copy_kept(const Tensor& before, const Tensor& after, const InputRule& rule,
   return true;
 }
 
+// The row that an experiment names stays the same one where it is kept.
+void move_row(Case& c, const Operator& op, const std::string& dim, std::int64_t first, std::int64_t count) {
+  std::int64_t& row = c.experiment.row;
+  if (op.rows && op.rows->dim == dim && row >= first) row = std::max(first, row - count);
+  keep_row_inside(c, op);
+}
+
 }  // namespace
 
 std::optional<Case> written_out(const Case& c, const Operator& op, std::uint64_t max_bytes) {
@@ -103,6 +111,7 @@ std::optional<Case> without_slices(const Case& c, const Operator& op, const std:
     if (!copy_kept(*old_tensor, *new_tensor, *op.source(name), dim, first, count, *bits, bytes)) return std::nullopt;
     value = raw(std::move(bytes));
   }
+  move_row(smaller, op, dim, first, count);
   return smaller;
 }
 

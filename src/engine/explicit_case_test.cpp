@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/resized.h"
 #include "engine/toy_target.h"
 #include "model/values.h"
 
@@ -81,6 +82,30 @@ TEST_F(ExplicitCase, RepeatedElementsAreDroppedWithTheirStoredOnes) {
   const std::optional<Case> no_row = without_slices(out, op(), "T", 1, 1, "", kMax);
   ASSERT_TRUE(no_row);
   EXPECT_EQ(values(*no_row, "x"), values(out, "x"));  // one row is stored before and after
+}
+
+TEST_F(ExplicitCase, TheRowOfAnExperimentStaysTheSameOneOrMovesInside) {
+  Toy rows(R"({"name": "op", "paths": ["fused", "unfused"], "dims": {"T": {"range": [0, 9]}, "N": {"range": [0, 9]}},
+      "inputs": [{"name": "x", "shape": ["T", "N"], "dtype": "f32"}],
+      "outputs": [{"name": "y", "shape": ["T", "N"], "dtype": "f32"}],
+      "rows": {"dim": "T", "inputs": ["x"], "outputs": "all"}})");
+  const Operator& with_rows = rows.target.schema.operators[0];
+  Case of_row = case_of(R"({"fusediff_case": 1, "op": "op", "dims": {"T": 8, "N": 2},
+      "inputs": {"x": {"fill": {"ramp": [0, 15]}}}, "experiment": {"relation": {"row_alone": {"row": 5}}}})");
+  EXPECT_EQ(resized(of_row, with_rows, {{"T", 7}}, kMax).experiment.row, 5);
+  EXPECT_EQ(resized(of_row, with_rows, {{"T", 3}}, kMax).experiment.row, 2);
+  EXPECT_EQ(resized(of_row, with_rows, {{"T", 0}}, kMax).experiment.row, 0);
+  EXPECT_EQ(resized(of_row, with_rows, {{"N", 1}}, kMax).experiment.row, 5);
+  const Case out = *written_out(of_row, with_rows, kMax);
+  EXPECT_EQ(out.experiment, of_row.experiment);
+  const auto row_without = [&](std::int64_t first, std::int64_t count) {
+    return without_slices(out, with_rows, "T", first, count, "", kMax)->experiment.row;
+  };
+  EXPECT_EQ(row_without(0, 3), 2);  // the same row, moved up
+  EXPECT_EQ(row_without(6, 2), 5);
+  EXPECT_EQ(row_without(5, 2), 5);  // the next one in its place
+  EXPECT_EQ(row_without(4, 4), 3);  // the last that is left
+  EXPECT_EQ(without_slices(out, with_rows, "N", 0, 1, "", kMax)->experiment.row, 5);
 }
 
 TEST_F(ExplicitCase, InShortSpellsTheSameBytes) {

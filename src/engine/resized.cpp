@@ -34,10 +34,18 @@ void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {
 
 }  // namespace
 
+void keep_row_inside(Case& c, const Operator& op) {
+  if (!op.rows) return;
+  const auto rows = c.dims.find(op.rows->dim);
+  if (rows != c.dims.end())
+    c.experiment.row = std::clamp<std::int64_t>(c.experiment.row, 0, std::max<std::int64_t>(rows->second - 1, 0));
+}
+
 Case resized(const Case& original, const Operator& op, const std::map<std::string, std::int64_t>& sizes,
              std::uint64_t max_bytes) {
   Case c = original;
   for (const auto& [dim, size] : sizes) c.dims[dim] = size;
+  keep_row_inside(c, op);
   const Result<Call> before = bind(original, op, max_bytes), after = bind(c, op, max_bytes);
   if (!before.ok() || !after.ok()) return c;
   for (const auto list : {&Call::inputs, &Call::givens}) {
