@@ -5,7 +5,8 @@
 
 namespace fusediff {
 
-// So many tries that a finding which shows at the rate its reruns showed appears with 99 percent: 0.01 = (1 - p)^n.
+// So many tries that a finding which shows at the rate that was seen appears with 99 percent: 0.01 = (1 - p)^n. The
+// rate is that of its reruns alone, for one that differs only beside other calls that of the calls that differed.
 int tries_for(const Finding& finding);
 
 }  // namespace fusediff
