@@ -59,6 +59,9 @@ std::variant<RelationCheck::Asking, Verdict> RelationCheck::ask_of(const Case& c
   asking.prepared = std::make_shared<const Prepared>(std::get<Prepared>(std::move(made)));
   asking.question = even_question(*asking.prepared, path_.path);
   asking.even = true;
+  asking.alike = alike_positions(*asking.prepared);
+  if (std::find(asking.alike.begin(), asking.alike.end(), true) == asking.alike.end())
+    return vacuous("no output has a row of two or more whose positions no input tells apart");
   return asking;
 }
 
@@ -155,22 +158,24 @@ std::optional<Verdict> RelationCheck::look_at_odd() {
   return Verdict{};
 }
 
-// Only asked for where the path's own outputs are uneven: an even row breaks nothing.
+// The truth is only asked for where the path's own outputs are uneven: an even row breaks nothing.
 std::optional<Verdict> RelationCheck::find_blind_rows() {
   const Call& call = asking_.question.judged;
-  const RowFlags own = even_rows(call, seen_[kOdd].together.outputs);
+  const auto only_alike = [&](RowFlags rows) {
+    for (std::size_t o = 0; o < rows.size(); ++o) {
+      if (!asking_.alike[o]) rows[o].clear();
+    }
+    return rows;
+  };
   asking_.blind = RowFlags(call.outputs.size());
-  if (!any_row(own, false)) {
-    if (any_row(own, true)) return std::nullopt;
-    return vacuous("no output has a row of two or more");
-  }
+  if (!any_row(only_alike(even_rows(call, seen_[kOdd].together.outputs)), false)) return std::nullopt;
   const Truth truth = compute_truth(*asking_.prepared, subject_.comparison, subject_.options, subject_.runner);
   if (!truth.path.empty()) {
-    asking_.blind = even_rows(call, truth);
+    asking_.blind = only_alike(even_rows(call, truth));
   } else {
     const std::vector<Bytes> other = other_path();
     if (other.empty()) return skip("no truth says which rows are the same in every position");
-    asking_.blind = even_rows(call, other);
+    asking_.blind = only_alike(even_rows(call, other));
   }
   if (!any_row(asking_.blind, true)) return vacuous("position matters to every row of the outputs");
   return std::nullopt;

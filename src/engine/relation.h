@@ -40,8 +40,9 @@ class RelationCheck : public ExperimentCheck {
   struct Asking {
     std::shared_ptr<const Prepared> prepared;
     Question question;
-    bool even = false;  // kSameValue: the plain way is the odd one with its rows levelled
-    RowFlags blind;     // of it: rows in which position does not matter
+    bool even = false;             // kSameValue: the plain way is the odd one with its rows levelled
+    std::vector<bool> alike = {};  // of it: [outputs] whose positions no input tells apart
+    RowFlags blind = {};           // of it: rows in which position does not matter
   };
 
   std::variant<Asking, Verdict> ask_of(const Case& c, std::shared_ptr<const Prepared> prepared);

@@ -128,7 +128,9 @@ Asked ask_dense(const Case& c, const Prepared& prepared, const std::string& path
 Asked ask_moved(const Prepared& prepared, const std::string& path) {
   Question question = whole_question(prepared, path);
   std::int64_t step = kMovedWithin;
-  for (const Memory& memory : memories(prepared.call)) {
+  const std::vector<Memory> all = memories(prepared.call);
+  if (all.empty()) return vacuous("only empty tensors");
+  for (const Memory& memory : all) {
     for (const std::size_t i : memory.inputs) step = std::min(step, prepared.call.inputs[i].align);
     for (const std::size_t o : memory.outputs) step = std::min(step, prepared.call.outputs[o].align);
   }

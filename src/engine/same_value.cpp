@@ -60,7 +60,47 @@ std::vector<bool> flags(const Tensor& tensor, std::size_t elements, Same same) {
   return rows;
 }
 
+bool shares_a_name(const Expr& a, const Expr& b) {
+  return std::any_of(a.names().begin(), a.names().end(),
+                     [&](const std::string& name) { return b.names().contains(name); });
+}
+
+bool is_even(const Tensor& tensor, const Bytes& stored_elements) {
+  const std::size_t size = size_of(tensor.dtype), columns = static_cast<std::size_t>(column_count(tensor));
+  for (std::size_t row = 0; row + columns * size <= stored_elements.size(); row += columns * size) {
+    for (std::size_t at = size; at < columns * size; at += size) {
+      if (std::memcmp(stored_elements.data() + row, stored_elements.data() + row + at, size) != 0) return false;
+    }
+  }
+  return true;
+}
+
+bool tells_apart(const Expr& positions, const InputRule& rule, const Tensor& tensor, const Bytes& bytes) {
+  for (std::size_t d = 0; d < rule.shape.size(); ++d) {
+    if (!shares_a_name(rule.shape[d], positions)) continue;
+    const bool is_its_row = d + 1 == rule.shape.size() && rule.shape[d].text() == positions.text();
+    if (!is_its_row || !is_even(tensor, bytes)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::vector<bool> alike_positions(const Prepared& prepared) {
+  const Operator& op = *prepared.call.op;
+  std::vector<bool> alike;
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    const std::vector<Expr>& shape = op.outputs[o].shape;
+    bool all = !shape.empty() && !shape.back().names().empty() && prepared.call.outputs[o].present &&
+               columns_of(prepared.call.outputs[o]) >= 2;
+    for (std::size_t i = 0; all && i < op.inputs.size(); ++i) {
+      const Tensor& input = prepared.call.inputs[i];
+      all = !input.present || !tells_apart(shape.back(), op.inputs[i], input, prepared.inputs[i]);
+    }
+    alike.push_back(all);
+  }
+  return alike;
+}
 
 std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared) {
   Case changed = c;

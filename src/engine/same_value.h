@@ -19,6 +19,12 @@ namespace fusediff {
 // equal share). Index, counts, offsets, mask and saved inputs stay. Nothing when no input has a row of two.
 std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared);
 
+// [outputs] true where no input tells the positions of a row apart: an axis of an input that is the output's last one
+// is its own last one, and every row of it is even; no other axis hangs on the dims of that size. Elsewhere a truth
+// that is the same in every position may be so by chance, through sums that cancel or a variance that is 0. prepared:
+// of the case with even rows.
+std::vector<bool> alike_positions(const Prepared& prepared);
+
 using RowFlags = std::vector<std::vector<bool>>;  // [outputs][rows], empty for an output without rows of two
 
 // Rows of two or more that hold the same in every position, any NaN being like any other.
