@@ -68,6 +68,7 @@ Result<CheckResult> Engine::check(const Case& c, bool anew) {
     return result;
   };
   state.prepared.reset();
+  for (Execution& execution : state.executions) execution.ending = Ending::kUnsupported;  // none of this case yet
   const Operator* op = find(c.op);
   if (op == nullptr) return skipped(state.comparison.sides[0].target->name + " does not offer " + c.op);
   std::variant<Prepared, Unprepared> prepared =
