@@ -16,14 +16,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A race that is small must still show as often as not, or nobody can look at it: in so many of at least so many
-// checks. With fewer runs it shows less often by nature, and luck is given less of a chance.
+constexpr double kPartForShrinking = 0.9;  // of the time; the rest is for what the result teaches
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// In so many of so many checks.
 struct Often {
   int needed = 1;
   int tries = 1;
 };
-constexpr Often kRace = {2, 3};
-constexpr Often kRaceOfFewerRuns = {3, 4};
+
+// A race that is small must show about as often as it did, or nobody can look at it: among hundreds of candidates, ones
+// that show less often would be lucky again and again. Of tries that are made for 99 percent, three show or more as a
+// rule.
+Often often_enough(const Case& c, const MinimizeOptions& options) {
+  if (c.experiment.kind != ExperimentKind::kThreads) return {options.needed, options.tries};
+  if (options.tries == 1) return {std::max(options.needed, 4), 5};
+  return {std::max(options.needed, 3), std::max(options.tries, 5)};
+}
 
 // Coarse to fine until nothing changes. Every candidate must keep the signature; none is taken on trust.
 class Minimizer {
@@ -32,8 +44,8 @@ class Minimizer {
       : predicate_(predicate),
         options_(options),
         wanted_(signature_of(finding)),
-        end_(Clock::now() +
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds))) {
+        end_(after(kPartForShrinking * options.seconds)),
+        end_of_notes_(after(options.seconds)) {
     limits_.max_bytes = predicate.max_bytes;
     limits_.time_left = [this] { return time_left(); };
     limits_.progress = [this](const std::string& step) {
@@ -57,8 +69,9 @@ class Minimizer {
       shrink();
     }
     Minimized result;
-    if (time_left()) result.notes = notes(original);
     result.finished = time_left();
+    end_ = end_of_notes_;
+    if (time_left()) result.notes = notes(original);
     result.smallest = best_;
     result.finding = finding_;
     result.checks = checks_;
@@ -91,10 +104,8 @@ class Minimizer {
   bool is_stuck() const { return finding_.cls == FindingClass::kHang && predicate_.tainted(); }
 
   // Nothing where it shows less often than it must.
-  std::optional<Finding> finding_of(const Case& c, bool in_time = true, Often often = kRace) {
-    if (c.experiment.kind != ExperimentKind::kThreads) often = {};
-    const int needed = std::max(options_.needed, often.needed);
-    const int tries = std::max(options_.tries, often.tries);
+  std::optional<Finding> finding_of(const Case& c, bool in_time = true) {
+    const auto [needed, tries] = often_enough(c, options_);
     int kept = 0;
     std::optional<Finding> last;
     for (int i = 0; kept < needed && kept + tries - i >= needed; ++i) {
@@ -111,12 +122,12 @@ class Minimizer {
 
   // Takes the candidate when it still shows the same signature. None is asked about twice: a race that hardly ever
   // shows would be lucky in the end.
-  bool keeps(const Case& candidate, Often often = kRace) {
+  bool keeps(const Case& candidate) {
     if (candidate == best_) return true;
     if (!time_left()) return false;
     std::string name = hash128(write_case(candidate)).hex();
     if (rejected_.contains(name)) return false;
-    std::optional<Finding> finding = finding_of(candidate, true, often);
+    std::optional<Finding> finding = finding_of(candidate);
     if (!finding) {
       if (time_left()) rejected_.insert(std::move(name));
       return false;
@@ -127,12 +138,12 @@ class Minimizer {
   }
 
   template <typename Propose>
-  bool step(const char* name, const Propose& propose, Often often = kRace) {
+  bool step(const char* name, const Propose& propose) {
     limits_.progress(name);
     bool any = false;
     for (bool again = true; again && time_left();) {
       const std::vector<Case> candidates = propose();
-      again = std::any_of(candidates.begin(), candidates.end(), [&](const Case& c) { return keeps(c, often); });
+      again = std::any_of(candidates.begin(), candidates.end(), [&](const Case& c) { return keeps(c); });
       any |= again;
     }
     return any;
@@ -148,8 +159,7 @@ class Minimizer {
       const Operator* op = predicate_.find(best_.op);
       changed |= step("plainer calls", [&] { return with_plainer_call(best_, i, *op, limits_.max_bytes); });
     }
-    changed |= step(
-        "runs", [&] { return with_fewer_runs(best_); }, kRaceOfFewerRuns);
+    changed |= step("runs", [&] { return with_fewer_runs(best_); });
     changed |= step("row and seed", [&] { return with_plainer_parameters(best_); });
     return changed;
   }
@@ -196,13 +206,21 @@ class Minimizer {
     return changed;
   }
 
+  // A finding where any of the tries is one: to say that a case passes takes as many as to say that it does not.
+  std::optional<Verdict> verdict_of(const Case& c) {
+    std::optional<Verdict> verdict;
+    for (int i = 0; i < often_enough(c, options_).tries && !(verdict && verdict->finding); ++i) {
+      if (!time_left() || is_stuck()) return std::nullopt;
+      ++checks_;
+      const Result<CheckResult> result = predicate_.check(c, false);
+      if (!result.ok()) return std::nullopt;
+      verdict = result->verdict;
+    }
+    return verdict;
+  }
+
   std::vector<std::string> notes(const Case& original) {
-    const Asked asked{[this](const Case& c) -> std::optional<Verdict> {
-                        if (!time_left() || is_stuck()) return std::nullopt;
-                        ++checks_;
-                        const Result<CheckResult> result = predicate_.check(c, false);
-                        return result.ok() ? std::optional(result->verdict) : std::nullopt;
-                      },
+    const Asked asked{[this](const Case& c) -> std::optional<Verdict> { return verdict_of(c); },
                       *predicate_.find(best_.op), limits_.max_bytes};
     std::vector<std::string> notes = neighbours(best_, asked);
     for (std::string& note : experiment_needs(original, best_, asked)) notes.push_back(std::move(note));
@@ -214,6 +232,7 @@ class Minimizer {
   ShrinkLimits limits_;
   std::string wanted_;
   Clock::time_point end_;
+  Clock::time_point end_of_notes_;
   Case best_;
   Finding finding_;
   std::set<std::string> rejected_;  // hashes of candidates
