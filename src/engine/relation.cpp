@@ -50,7 +50,7 @@ std::variant<RelationCheck::Asking, Verdict> RelationCheck::ask_of(const Case& c
     asking.prepared = std::move(prepared);
     return asking;
   }
-  const std::optional<Case> even = with_even_rows(c, *prepared);
+  const std::optional<Case> even = with_even_rows(c, *prepared, EvenValue::kFirst);
   if (!even) return vacuous("no float input has a row of two or more");
   std::variant<Prepared, Unprepared> made =
       prepare(*even, *prepared->call.op, subject_.comparison, subject_.options, subject_.runner, subject_.draws);
@@ -158,24 +158,45 @@ std::optional<Verdict> RelationCheck::look_at_odd() {
   return Verdict{};
 }
 
-// The truth is only asked for where the path's own outputs are uneven: an even row breaks nothing.
+// Where the positions of the outputs are even in f64, or in the against side's path where there is no truth.
+std::optional<RowFlags> RelationCheck::even_in_truth(const Prepared& prepared) {
+  RowFlags rows;
+  const Truth truth = compute_truth(prepared, subject_.comparison, subject_.options, subject_.runner);
+  if (!truth.path.empty()) {
+    rows = even_rows(prepared.call, truth);
+  } else {
+    const std::vector<Bytes> other = other_path(prepared);
+    if (other.empty()) return std::nullopt;
+    rows = even_rows(prepared.call, other);
+  }
+  for (std::size_t o = 0; o < rows.size(); ++o) {
+    if (!asking_.alike[o]) rows[o].clear();
+  }
+  return rows;
+}
+
+// The truth is only asked for where the path's own outputs are uneven: an even row breaks nothing. It may be even by
+// chance (a product with 0, an overflow), so it must be on ordinary values too.
 std::optional<Verdict> RelationCheck::find_blind_rows() {
   const Call& call = asking_.question.judged;
-  const auto only_alike = [&](RowFlags rows) {
-    for (std::size_t o = 0; o < rows.size(); ++o) {
-      if (!asking_.alike[o]) rows[o].clear();
-    }
-    return rows;
-  };
   asking_.blind = RowFlags(call.outputs.size());
-  if (!any_row(only_alike(even_rows(call, seen_[kOdd].together.outputs)), false)) return std::nullopt;
-  const Truth truth = compute_truth(*asking_.prepared, subject_.comparison, subject_.options, subject_.runner);
-  if (!truth.path.empty()) {
-    asking_.blind = only_alike(even_rows(call, truth));
-  } else {
-    const std::vector<Bytes> other = other_path();
-    if (other.empty()) return skip("no truth says which rows are the same in every position");
-    asking_.blind = only_alike(even_rows(call, other));
+  RowFlags own = even_rows(call, seen_[kOdd].together.outputs);
+  for (std::size_t o = 0; o < own.size(); ++o) {
+    if (!asking_.alike[o]) own[o].clear();
+  }
+  if (!any_row(own, false)) return std::nullopt;
+  std::optional<Case> ordinary = with_even_rows(subject_.c, subject_.prepared, EvenValue::kOrdinary);
+  ordinary->unwanted.clear();
+  std::variant<Prepared, Unprepared> made = prepare(*ordinary, *subject_.prepared.call.op, subject_.comparison,
+                                                    subject_.options, subject_.runner, subject_.draws);
+  const Prepared* prepared = std::get_if<Prepared>(&made);
+  const std::optional<RowFlags> here = even_in_truth(*asking_.prepared);
+  const std::optional<RowFlags> anywhere = prepared == nullptr ? std::nullopt : even_in_truth(*prepared);
+  if (!here || !anywhere) return skip("no truth says which rows are the same in every position");
+  asking_.blind = *here;
+  for (std::size_t o = 0; o < asking_.blind.size(); ++o) {
+    for (std::size_t row = 0; row < asking_.blind[o].size(); ++row)
+      asking_.blind[o][row] = asking_.blind[o][row] && row < (*anywhere)[o].size() && (*anywhere)[o][row];
   }
   if (!any_row(asking_.blind, true)) return vacuous("position matters to every row of the outputs");
   return std::nullopt;

@@ -52,6 +52,7 @@ class RelationCheck : public ExperimentCheck {
   std::optional<Verdict> look();
   std::optional<Verdict> look_at_odd();
   std::optional<Verdict> find_blind_rows();
+  std::optional<RowFlags> even_in_truth(const Prepared& prepared);
   bool same_bits() const;
   bool fill_shows();
   void show_executions();
@@ -60,7 +61,7 @@ class RelationCheck : public ExperimentCheck {
   void judge_calls(std::size_t which, Judgement& judgement);
   void rerun_calls(std::size_t which, Judgement& judgement);
   Truth truth();
-  std::vector<Bytes> other_path();
+  std::vector<Bytes> other_path(const Prepared& prepared);
   bool rerun_ways(Judgement& judgement, std::array<Rate, 2>& rates);
   Judgement difference(const Truth* truth) const;
   Finding finding(const Judgement& judgement, const std::array<Rate, 2>& rates);

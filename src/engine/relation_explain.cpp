@@ -81,16 +81,15 @@ bool RelationCheck::rerun_ways(Judgement& judgement, std::array<Rate, 2>& rates)
 }
 
 // What the against side gives for the judged call: what both ways are measured by where there is no bound.
-std::vector<Bytes> RelationCheck::other_path() {
+std::vector<Bytes> RelationCheck::other_path(const Prepared& prepared) {
   const PathOf& against = subject_.comparison.sides[1];
-  const Call& call = asking_.prepared->call;
   if (not_in_record(against, subject_.c.op)) return {};
-  Result<Adapted> adapted = adapt(call, *against.target->schema.find(subject_.c.op), /*outside=*/false);
+  Result<Adapted> adapted = adapt(prepared.call, *against.target->schema.find(subject_.c.op), /*outside=*/false);
   if (!adapted.ok()) return {};
   const std::vector<int> from = adapted->output_from;
   const SideRun side(against, *std::move(adapted), Bank::kSecond, /*keep_context=*/false);
   Execution execution;
-  side.run(subject_.runner, asking_.prepared->views(), {kSecondFills, {}, false}, execution);
+  side.run(subject_.runner, prepared.views(), {kSecondFills, {}, false}, execution);
   budget_.count(execution);
   if (execution.ending != Ending::kOk) return {};
   if (std::find(from.begin(), from.end(), -1) != from.end()) return {};
@@ -101,7 +100,7 @@ std::vector<Bytes> RelationCheck::other_path() {
 Truth RelationCheck::truth() {
   Truth truth = compute_truth(*asking_.prepared, subject_.comparison, subject_.options, subject_.runner);
   if (asking_.question.truth_of) truth = asking_.question.truth_of(std::move(truth));
-  const std::vector<Bytes> other = other_path();
+  const std::vector<Bytes> other = other_path(*asking_.prepared);
   for (std::size_t o = 0; o < truth.outputs.size(); ++o) {
     const Tensor& tensor = asking_.question.judged.outputs[o];
     OutputTruth& of = truth.outputs[o];

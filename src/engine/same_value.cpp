@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/hash.h"
+#include "base/rng.h"
 #include "model/number_text.h"
 #include "oracle/bits.h"
 
@@ -18,14 +20,21 @@ bool stays(Role role) {
          role == Role::kSaved;
 }
 
-InputValue even(const InputRule& rule, const Tensor& tensor, const Bytes& drawn) {
+// Away from 0, from 1 and from the ends of every dtype; negative ones only where the role has them.
+double ordinary(const InputRule& rule, Rng& rng) {
+  const double magnitude = 0.5 + rng.unit();
+  return rule.role != Role::kScale && rng.one_in(2) ? -magnitude : magnitude;
+}
+
+InputValue even(const InputRule& rule, const Tensor& tensor, const Bytes& drawn, EvenValue value) {
   Bytes bytes = drawn;
   const std::size_t size = size_of(tensor.dtype), columns = static_cast<std::size_t>(column_count(tensor));
-  std::byte share[8];
-  store_bits(tensor.dtype, round_to_bits(tensor.dtype, 1.0 / static_cast<double>(columns)), share);
+  Rng rng(hash128(std::as_bytes(std::span(rule.name))).low);
   for (std::size_t row = 0; row + columns * size <= bytes.size(); row += columns * size) {
-    const std::byte* value = rule.role == Role::kProbability ? share : drawn.data() + row;
-    for (std::size_t at = 0; at < columns * size; at += size) std::memcpy(bytes.data() + row + at, value, size);
+    std::uint64_t bits = load_bits(tensor.dtype, drawn.data() + row);
+    if (value == EvenValue::kOrdinary) bits = round_to_bits(tensor.dtype, ordinary(rule, rng));
+    if (rule.role == Role::kProbability) bits = round_to_bits(tensor.dtype, 1.0 / static_cast<double>(columns));
+    for (std::size_t at = 0; at < columns * size; at += size) store_bits(tensor.dtype, bits, bytes.data() + row + at);
   }
   InputValue written;
   written.fill.kind = FillKind::kBits;
@@ -33,16 +42,16 @@ InputValue even(const InputRule& rule, const Tensor& tensor, const Bytes& drawn)
   return written;
 }
 
-// Does any of the tensors get another spelling? Those with a row of two do.
+// Has any of the tensors a row of two?
 bool make_even(const std::vector<InputRule>& rules, const std::vector<Tensor>& tensors, const std::vector<Bytes>& bytes,
-               Case& c) {
+               EvenValue value, Case& c) {
   bool any = false;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const Tensor& tensor = tensors[i];
     if (!tensor.present || stays(rules[i].role) || !is_float(tensor.dtype) || tensor.shape.empty()) continue;
-    if (tensor.shape.back() < 2 || bytes[i].empty()) continue;
-    c.inputs[rules[i].name] = even(rules[i], tensor, bytes[i]);
-    any = true;
+    if (bytes[i].empty()) continue;
+    c.inputs[rules[i].name] = even(rules[i], tensor, bytes[i], value);
+    any = any || tensor.shape.back() >= 2;
   }
   return any;
 }
@@ -102,11 +111,11 @@ std::vector<bool> alike_positions(const Prepared& prepared) {
   return alike;
 }
 
-std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared) {
+std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared, EvenValue value) {
   Case changed = c;
   const Operator& op = *prepared.call.op;
-  const bool inputs = make_even(op.inputs, prepared.call.inputs, prepared.inputs, changed);
-  const bool givens = make_even(op.given, prepared.call.givens, prepared.givens, changed);
+  const bool inputs = make_even(op.inputs, prepared.call.inputs, prepared.inputs, value, changed);
+  const bool givens = make_even(op.given, prepared.call.givens, prepared.givens, value, changed);
   if (!inputs && !givens) return std::nullopt;
   return changed;
 }

@@ -15,9 +15,12 @@
 
 namespace fusediff {
 
-// The case with the first value of each row of every float input in all positions of that row (of role probability: an
-// equal share). Index, counts, offsets, mask and saved inputs stay. Nothing when no input has a row of two.
-std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared);
+// What all positions of a row get: the row's first value, or an ordinary one that is another in each row.
+enum class EvenValue { kFirst, kOrdinary };
+
+// The case with one value in every position of each row of every float input (of role probability: an equal share).
+// Index, counts, offsets, mask and saved inputs stay. Nothing when no input has a row of two.
+std::optional<Case> with_even_rows(const Case& c, const Prepared& prepared, EvenValue value);
 
 // [outputs] true where no input tells the positions of a row apart: an axis of an input that is the output's last one
 // is its own last one, and every row of it is even; no other axis hangs on the dims of that size. Elsewhere a truth
