@@ -31,6 +31,7 @@ int run_list(const Arguments& arguments);
 int run_minimize(const Arguments& arguments);
 int run_replay(const Arguments& arguments);
 int run_report(const Arguments& arguments);
+int run_selftest(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 
 // Prints "fusediff: WHAT" on stderr; the exit code that says whose error it is.

@@ -12,6 +12,7 @@ std::span<const Command> commands() {
       {"replay", "see whether a bundle still shows its finding", run_replay},
       {"minimize", "make a case small while its finding stays the same", run_minimize},
       {"report", "what a fuzz found, and what it did not look at", run_report},
+      {"selftest", "find every planted fault, and nothing where nothing is", run_selftest},
       {"serve", "", run_serve},
   };
   return kCommands;

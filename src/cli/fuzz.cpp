@@ -110,11 +110,9 @@ Status read_folders(const po::variables_map& values, FuzzOptions& fuzz) {
       fuzz.corpora.push_back(folder);
     }
   }
-  fuzz.worker_program = (program_folder() / "fusediff-worker").string();
-  if (::access(fuzz.worker_program.c_str(), X_OK) != 0) {
-    return user_error(fuzz.worker_program +
-                      ": is not there: fusediff was built without libFuzzer (package libclang-rt-dev)");
-  }
+  const Result<std::string> worker = worker_program();
+  if (!worker.ok()) return worker.error();
+  fuzz.worker_program = *worker;
   return {};
 }
 

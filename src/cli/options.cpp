@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include <unistd.h>
+
 #include <boost/program_options/parsers.hpp>
 #include <charconv>
 #include <cmath>
@@ -204,6 +206,12 @@ std::vector<std::filesystem::path> target_folders() {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return folders;
+}
+
+Result<std::string> worker_program() {
+  const std::string program = (program_folder() / "fusediff-worker").string();
+  if (::access(program.c_str(), X_OK) == 0) return program;
+  return user_error(program + ": is not there: fusediff was built without libFuzzer (package libclang-rt-dev)");
 }
 
 std::filesystem::path program_folder() {

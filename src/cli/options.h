@@ -52,6 +52,8 @@ void add_format_option(po::options_description& options);
 
 // Where bare names of targets are looked for: beside this program, then in FUSEDIFF_TARGETS.
 std::vector<std::filesystem::path> target_folders();
+// fusediff-worker beside this program; an error says what it takes to build it.
+Result<std::string> worker_program();
 // The folder that this program stands in.
 std::filesystem::path program_folder();
 
