@@ -64,6 +64,10 @@ Features features_of(const Call& call, const std::vector<std::span<const std::by
   features.ending = {static_cast<std::uint8_t>(target.ending), static_cast<std::uint8_t>(against.ending)};
   features.shape_class = shape_class(call);
   if (target.ending != Ending::kOk || against.ending != Ending::kOk) return features;
+  // An experiment that had nothing to compare may have run neither.
+  const std::size_t outputs = call.outputs.size();
+  if (target.outputs.size() != outputs || against.outputs.size() != outputs || compared.size() != outputs)
+    return features;
   features.value_class = value_class(call, against);
   std::int64_t elements = 0, differing = 0;
   std::uint64_t largest = 0;
