@@ -61,8 +61,9 @@ Case forward_case(const Operator& op, const BackwardPoint& at, const std::map<st
           std::find(rule.dtype.choices.begin(), rule.dtype.choices.end(), dtype) != rule.dtype.choices.end();
       c.dtypes[rule.name] = listed ? dtype : rule.dtype.choices[0];
     }
-    c.inputs[rule.name] = InputValue{};
+    c.inputs[rule.name].fill.kind = FillKind::kBits;  // the one way to state a saved tensor
   }
+  for (const InputRule& rule : op.given) c.inputs[rule.name].fill.kind = FillKind::kBits;  // never passed
   for (const auto& [input, output] : backward.gradient->cotangents) {
     const OutputRule* rule = op.output(output);
     const auto source = found.find(input);
@@ -150,6 +151,9 @@ Status GradientForward::bind_to(const BackwardPoint& at, std::uint64_t max_bytes
     if (is_float(tensor.dtype)) points_.back() = values_of(tensor.dtype, inputs_.back());
     elements_ += element_count(tensor);
   }
+  for (Tensor& tensor : call_.inputs) {
+    if (wide && !tensor.present && is_float(tensor.dtype)) tensor.dtype = DType::kF64;  // named all the same
+  }
   for (Tensor& tensor : call_.outputs) {
     if (wide && is_float(tensor.dtype)) tensor.dtype = DType::kF64;
     tensor.align = std::max(tensor.align, static_cast<std::int64_t>(size_of(tensor.dtype)));
@@ -216,6 +220,21 @@ void GradientForward::move_all(int variable, std::vector<double>& values) {
 
 void GradientForward::move_back(int variable) {
   round_all(tensor(variable).dtype, point(variable), inputs_[static_cast<std::size_t>(variable)]);
+}
+
+void GradientForward::jitter(double relative, Rng& rng) {
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (points_[i].empty()) continue;
+    std::vector<double> values = points_[i];
+    for (double& value : values) value *= rng.one_in(2) ? 1 + relative : 1 - relative;
+    round_all(call_.inputs[i].dtype, values, inputs_[i]);
+  }
+}
+
+void GradientForward::settle_down() {
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (!points_[i].empty()) round_all(call_.inputs[i].dtype, points_[i], inputs_[i]);
+  }
 }
 
 bool GradientForward::run(Runner& runner, Budget& budget, std::vector<double>& outputs, std::string& why) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "base/status.h"
 #include "engine/check.h"
 #include "engine/investigate.h"
@@ -46,6 +47,9 @@ class GradientForward {
   double move(int variable, std::int64_t index, double value);
   void move_all(int variable, std::vector<double>& values);
   void move_back(int variable);
+  // Every float input off by `relative`, up or down as rng says; and back. REQUIRES: f64 throughout.
+  void jitter(double relative, Rng& rng);
+  void settle_down();
 
   // The outputs that L sees (those with a cotangent that is not zero), [terms]. False: the run did not succeed, or one
   // of them is not finite.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,16 @@ class GradientProber {
 
   // Random signs, every element moved.
   Probe direction(int variable, Rng& rng) const;
-  // Steps are tried from large to small until the error is below `enough`; the best is returned. anew: other steps than
-  // without, for what has to be confirmed. Nothing: not finite, or a run failed. Of a direction: per step of 1.
-  std::optional<Quotient> quotient(const Probe& probe, double enough, bool anew = false);
+  // Steps are tried from large to small until the error is below `enough`; the best is returned. Nothing: not finite,
+  // or a run failed. Of a direction: per step of 1.
+  std::optional<Quotient> quotient(const Probe& probe, double enough);
+  // The same once for each scale that the forward may bend on: the element's own, the tensor's, 1, and smaller parts of
+  // a direction. A derivative is what all of them show: what one alone shows is that it steps across something.
+  std::vector<std::optional<Quotient>> on_every_scale(const Probe& probe, double enough);
+
+  // Sum of |cotangent * output| over the element's size: see oracle/gradient.h.
+  double natural(int variable, std::int64_t index);
+  double total() const { return total_; }  // the same per step of 1 of a direction
 
   // {eps, quotient} of an element with eps from large to small, until the rounding of the outputs hides it.
   std::vector<std::array<double, 2>> sweep(int variable, std::int64_t index);
@@ -48,18 +56,25 @@ class GradientProber {
   bool run_at(const Probe& probe, double step, std::vector<double>& outputs, double& moved);
   std::optional<DifferenceStep> difference(const Probe& probe, double step);
   double noise_of(int variable);
+  double noise_of_rounding();
+  double size_of(const Probe& probe);
+  std::optional<Quotient> best_of(const Probe& probe, std::span<const double> firsts, double enough);
 
   GradientForward& forward_;
   Runner& runner_;
   Budget& budget_;
   std::vector<double> base_, above_, below_;
   std::map<int, double> noise_;
+  std::map<int, std::vector<double>> scales_;
+  std::optional<double> rounding_;
+  double total_ = 0;  // sum of |cotangent * output|
   std::string why_;
   bool finite_ = true;
   std::uint64_t runs_ = 0;
 };
 
-// [elements] powers of two of about each element's size, not less than that of the tensor's root mean square.
+// [elements] powers of two of about each element's size, not less than the median of those that are not zero: a few
+// huge ones among them say nothing of the others.
 std::vector<double> step_scales(const std::vector<double>& values);
 
 }  // namespace fusediff

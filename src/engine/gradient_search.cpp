@@ -19,6 +19,7 @@ constexpr int kSingles = 4;
 constexpr int kSinglesWithoutDirections = 16;
 constexpr std::size_t kWorstOfAPath = 3;
 constexpr int kPerturbations = 4;
+constexpr double kHuge = 4e9;
 constexpr double kPerturbation = 0x1p-20;  // relative: a straight line for what follows, far above f64's rounding
 constexpr std::uint64_t kWork = std::uint64_t{1} << 25;
 constexpr std::uint64_t kThoroughWork = std::uint64_t{1} << 28;
@@ -106,6 +107,8 @@ std::optional<Verdict> GradientSearch::set_up() {
   if (!point_) return Verdict{Verdict::Kind::kSkip, "the saved tensors cannot be computed in f64", {}};
   if (std::optional<Verdict> nothing = find_forward()) return nothing;
   truth_ = compute_truth(subject_.prepared, subject_.comparison, subject_.options, subject_.runner);
+  measure_inputs();
+  if (huge_) return Verdict{Verdict::Kind::kVacuous, "no derivative is judged at numbers of more than 4e9", {}};
   take_gradients();
   measure_sensitivity();
   for (Gradient& gradient : gradients_) find_outside(gradient);
@@ -174,17 +177,41 @@ void GradientSearch::measure_once(Rng& rng) {
   }
 }
 
+// Fourth powers of the largest of each input (squares in the narrow formats) must stay in its dtype's range, else a
+// path may overflow and underflow where the f64 backward does not; and numbers must not swallow each other in f64.
+void GradientSearch::measure_inputs() {
+  const Call& call = subject_.prepared.call;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i].present || !is_float(call.inputs[i].dtype)) continue;
+    const FloatFormat& format = float_format(call.inputs[i].dtype);
+    const double root = format.exponent_bits >= 8 ? 4 : 2;
+    double largest = 0;
+    for (const double value : values_of(wide_.inputs[i], point_->inputs[i]))
+      largest = std::max(largest, std::abs(value));
+    huge_ = huge_ || !(largest <= kHuge);
+    const bool in_range =
+        largest <= std::pow(format.max_finite, 1 / root) && largest >= std::pow(format.min_normal, 1 / root);
+    ordinary_ = ordinary_ && (largest == 0 || in_range);
+  }
+}
+
 void GradientSearch::find_outside(Gradient& gradient) {
   const Call& call = subject_.prepared.call;
   const std::size_t o = gradient.output;
+  std::vector<double> natural;
+  for (std::int64_t i = 0; i < gradient.elements; ++i) natural.push_back(prober_->natural(gradient.variable, i));
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
     if (gradient.path[s].empty()) continue;
-    gradient.allowed_alone[s] = allowed_without_truth(call, o, executions_[s]->outputs[o]);
+    gradient.allowed[s].assign(gradient.truth.size(), kInfinity);
+    gradient.allowed_alone[s] = kInfinity;
+    if (!ordinary_) continue;
+    gradient.allowed_alone[s] = allowed_without_truth(call, o, executions_[s]->outputs[o]) +
+                                roundings_of_inputs(call, o) * *std::max_element(natural.begin(), natural.end());
     if (gradient.truth.empty()) continue;
     const std::span<const std::byte> against =
         gradient.path[1].empty() ? std::span<const std::byte>() : executions_[1]->outputs[o];
-    gradient.allowed[s] = allowed_of_path(call, o, side, against, truth_.outputs[o], gradient.sensitivity);
+    gradient.allowed[s] = allowed_of_path(call, o, side, against, truth_.outputs[o], gradient.sensitivity, natural);
     std::vector<std::pair<double, std::int64_t>> worst;
     for (std::size_t i = 0; i < gradient.truth.size(); ++i) {
       const double off = std::abs(gradient.path[s][i] - gradient.truth[i]) / gradient.allowed[s][i];
@@ -278,7 +305,8 @@ void GradientSearch::probe_direction(Gradient& gradient, std::size_t which) {
 // reach: sum of the direction's steps, 1 for an element.
 void GradientSearch::judge(Gradient& gradient, const Probe& probe, GradientSweep facts, double sensitivity,
                            double reach) {
-  const double slack = kDefinitionSlack * sensitivity;
+  const double natural = probe.index >= 0 ? prober_->natural(probe.variable, probe.index) : prober_->total();
+  const double slack = kDefinitionSlack * sensitivity + kInvisible * natural;
   const bool backward_is_finite = facts.truth ? std::isfinite(*facts.truth) && std::isfinite(slack)
                                               : std::isfinite(facts.path[0].value_or(0) + facts.path[1].value_or(0));
   const std::optional<Quotient> quotient =
@@ -294,27 +322,40 @@ void GradientSearch::judge(Gradient& gradient, const Probe& probe, GradientSweep
     ++tally_.unsettled;
     return;
   }
-  bool truth_is_wrong = facts.truth && contradicts(*facts.truth, *quotient, slack);
+  const bool truth_is_wrong = facts.truth && contradicts(*facts.truth, *quotient, slack);
+  std::vector<Contradiction> found;
   if (truth_is_wrong) {
-    // A kink that one family of steps straddles unseen shows in another.
-    const std::optional<Quotient> again = prober_->quotient(probe, slack / 4, true);
-    truth_is_wrong = again && tells(*again, gradient_size) && contradicts(*facts.truth, *again, slack);
-    if (!truth_is_wrong) {
-      ++tally_.unsettled;
-      return;
-    }
     const double off = std::abs(*facts.truth - quotient->value) / (quotient->error + slack);
-    contradictions_.push_back({gradient.output, std::nullopt, off, facts});
+    found.push_back({gradient.output, std::nullopt, off, slack, facts});
   }
+  judge_paths(gradient, facts, *quotient, slack, reach, truth_is_wrong, found);
+  if (!found.empty() && !is_confirmed(probe, gradient_size, slack, found)) {
+    ++tally_.unsettled;
+    return;
+  }
+  for (Contradiction& contradiction : found) contradictions_.push_back(std::move(contradiction));
   ++tally_.judged;
   if (quotient->value == 0 && gradient_size == 0) ++tally_.zeros;
-  judge_paths(gradient, facts, *quotient, slack, reach, truth_is_wrong);
+}
+
+// A kink that one family of steps straddles unseen, and a bend on a scale that it is too coarse for, show in another.
+bool GradientSearch::is_confirmed(const Probe& probe, double gradient_size, double slack,
+                                  const std::vector<Contradiction>& found) {
+  const std::vector<std::optional<Quotient>> quotients = prober_->on_every_scale(probe, slack / 4);
+  return std::all_of(quotients.begin(), quotients.end(), [&](const std::optional<Quotient>& again) {
+    if (!again || !tells(*again, gradient_size)) return false;
+    return std::all_of(found.begin(), found.end(), [&](const Contradiction& c) {
+      const double value = c.side ? *c.facts.path[index_of(*c.side)] : *c.facts.truth;
+      return contradicts(value, *again, c.allowed);
+    });
+  });
 }
 
 // Beside a truth that is right, a path is looked at where it is further from it than it may be; otherwise the quotient
 // alone judges it.
-void GradientSearch::judge_paths(Gradient& gradient, const GradientSweep& facts, const Quotient& quotient, double slack,
-                                 double reach, bool truth_is_wrong) {
+void GradientSearch::judge_paths(const Gradient& gradient, const GradientSweep& facts, const Quotient& quotient,
+                                 double slack, double reach, bool truth_is_wrong,
+                                 std::vector<Contradiction>& found) const {
   const bool by_truth = facts.truth && !truth_is_wrong;
   for (const Side side : kSides) {
     const std::size_t s = index_of(side);
@@ -327,7 +368,7 @@ void GradientSearch::judge_paths(Gradient& gradient, const GradientSweep& facts,
     }
     if (!contradicts(*facts.path[s], quotient, allowed + slack)) continue;
     const double off = std::abs(*facts.path[s] - quotient.value) / (quotient.error + allowed + slack);
-    contradictions_.push_back({gradient.output, side, off, facts});
+    found.push_back({gradient.output, side, off, allowed + slack, facts});
   }
 }
 

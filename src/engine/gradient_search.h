@@ -22,6 +22,7 @@ struct Contradiction {
   std::size_t output = 0;    // of the backward's call
   std::optional<Side> side;  // absent: the f64 backward itself
   double off = 0;            // how far from the quotient, in units of what both errors explain
+  double allowed = 0;        // beside the quotient's own error
   GradientSweep facts;       // without `own`
 };
 
@@ -65,8 +66,10 @@ class GradientSearch {
   void probe_element(Gradient& gradient, std::int64_t index);
   void probe_direction(Gradient& gradient, std::size_t which);
   void judge(Gradient& gradient, const Probe& probe, GradientSweep facts, double sensitivity, double reach);
-  void judge_paths(Gradient& gradient, const GradientSweep& facts, const Quotient& quotient, double slack, double reach,
-                   bool truth_is_wrong);
+  void judge_paths(const Gradient& gradient, const GradientSweep& facts, const Quotient& quotient, double slack,
+                   double reach, bool truth_is_wrong, std::vector<Contradiction>& found) const;
+  bool is_confirmed(const Probe& probe, double gradient_size, double slack, const std::vector<Contradiction>& found);
+  void measure_inputs();
   std::vector<std::int64_t> singles_of(const Gradient& gradient, bool thorough, Rng& rng) const;
   void drop_lonely_directions();
   bool affordable(bool first_of_all);
@@ -83,6 +86,8 @@ class GradientSearch {
   std::vector<Gradient> gradients_;
   std::vector<Contradiction> contradictions_;
   GradientTally tally_;
+  bool ordinary_ = true;
+  bool huge_ = false;
   std::uint64_t work_ = 0;  // elements that runs of the forward may still pass through
 };
 

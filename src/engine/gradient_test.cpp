@@ -184,7 +184,7 @@ TEST_F(Gradient, ADriftInBf16IsFoundWithItsSweep) {
   // Both narrow paths: the other side is accused where no rounding of its inputs explains it.
   fault.factor = 1.5;
   of(backward(fault), backward(fault));
-  EXPECT_EQ(verdict(plain("bf16", 20, 12)), "gradient grad_w");
+  EXPECT_EQ(verdict(plain("f32", 20, 12)), "gradient grad_w");
 }
 
 TEST_F(Gradient, WithoutAnF64BackwardThePathsAreJudgedByTheQuotient) {

@@ -16,8 +16,10 @@ constexpr double kTellingShare = 16;     // an error of more than this part of t
 constexpr double kInputRoundings = 8;
 constexpr double kNothing = 0x1p-900;
 
-// Half of the digits: 2^-(p / 2) for a precision of p bits.
-double half_the_digits(DType dtype) { return std::sqrt(float_format(dtype).unit_roundoff); }
+// Half of the digits of the largest: 2^-(p / 2) of it for a precision of p bits; near zero a few of the smallest steps.
+double gross(DType dtype, double largest) {
+  return std::max(std::sqrt(float_format(dtype).unit_roundoff) * largest, kRelativeToUnfused * ulp_at(dtype, largest));
+}
 
 double coarsest_input(const Call& call, DType dtype) {
   double u = float_format(dtype).unit_roundoff;
@@ -80,12 +82,15 @@ std::optional<Quotient> settle(std::span<const DifferenceStep, kDifferenceSteps>
       (kNoiseFactor * noise + kRoundingsOfATerm * float_format(DType::kF64).unit_roundoff * steps[3].magnitude +
        float_format(DType::kF64).min_normal) /
       smallest;
-  const Quotient quotient{value, truncation + kink + rounding};
+  const double settling = truncation + kink;
+  const bool converges = settling <= std::max(std::abs(value) / kTellingShare, kNoiseFactor * rounding);
+  const Quotient quotient{value, settling + rounding, converges, steps[3].magnitude / (kTellingShare * smallest)};
   if (!std::isfinite(quotient.value) || !std::isfinite(quotient.error)) return std::nullopt;
   return quotient;
 }
 
 bool tells(const Quotient& quotient, double gradient) {
+  if (!quotient.converges || std::abs(gradient) > quotient.steepest) return false;
   return quotient.error < kNothing ||
          kTellingShare * quotient.error < std::max(std::abs(quotient.value), std::abs(gradient));
 }
@@ -95,7 +100,8 @@ bool contradicts(double gradient, const Quotient& quotient, double allowed) {
 }
 
 std::vector<double> allowed_of_path(const Call& call, std::size_t output, Side side, std::span<const std::byte> against,
-                                    const OutputTruth& truth, std::span<const double> sensitivity) {
+                                    const OutputTruth& truth, std::span<const double> sensitivity,
+                                    std::span<const double> natural) {
   const Tensor& tensor = call.outputs[output];
   std::vector<double> allowed(truth.value.size(), kInfinity);
   if (const std::optional<double> bound = stated_bound(call, output, !truth.absolute.empty())) {
@@ -111,10 +117,15 @@ std::vector<double> allowed_of_path(const Call& call, std::size_t output, Side s
     for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = ulps * ulp_or_infinity(tensor.dtype, truth.value[i]);
     return allowed;
   }
-  const double digits = half_the_digits(tensor.dtype) * largest_finite(truth.value);
-  const double input = kInputRoundings * coarsest_input(call, tensor.dtype);
-  for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = std::max(digits, input * sensitivity[i]);
+  const double digits = gross(tensor.dtype, largest_finite(truth.value));
+  const double input = roundings_of_inputs(call, output);
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    allowed[i] = std::max(digits, input * std::max(sensitivity[i], natural[i]));
   return allowed;
+}
+
+double roundings_of_inputs(const Call& call, std::size_t output) {
+  return kInputRoundings * coarsest_input(call, call.outputs[output].dtype);
 }
 
 double allowed_without_truth(const Call& call, std::size_t output, std::span<const std::byte> path) {
@@ -126,7 +137,7 @@ double allowed_without_truth(const Call& call, std::size_t output, std::span<con
   }
   const std::optional<double> bound = stated_bound(call, output, false);
   if (bound && !saved) return *bound * ulp_at(tensor.dtype, largest);
-  return half_the_digits(tensor.dtype) * largest;
+  return gross(tensor.dtype, largest);
 }
 
 }  // namespace fusediff

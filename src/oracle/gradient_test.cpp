@@ -71,18 +71,26 @@ TEST(Settle, AJumpIsNoContradiction) {
   }
 }
 
+// A sigmoid so steep that every step is far outside of where it rises.
+TEST(Settle, ABendOnAShorterScaleThanTheStepsIsNoContradiction) {
+  for (const double steepness : {1e5, 1e8, 1e12}) {
+    const std::optional<Quotient> q = settled([&](double x) { return std::tanh(steepness * x); }, 0);
+    EXPECT_FALSE(q && tells(*q, steepness) && contradicts(steepness, *q, 0)) << steepness;
+  }
+}
+
 TEST(Settle, NoiseWidensTheError) {
   const Function f = [](double x) { return x * x; };
   EXPECT_LT(settled(f, 1)->error, 1e-9);
   EXPECT_GT(settled(f, 1, 0x1p-7, 1e-6)->error, 1e-4);
-  EXPECT_FALSE(tells({1, 0.2}, 1));
-  EXPECT_TRUE(tells({0, 1e-9}, 1));
-  EXPECT_TRUE(tells({0, 0}, 0));
+  EXPECT_FALSE(tells({1, 0.2, true, 1e300}, 1));
+  EXPECT_TRUE(tells({0, 1e-9, true, 1e300}, 1));
+  EXPECT_TRUE(tells({0, 0, true, 1e300}, 0));
 }
 
 TEST(Settle, WhatIsNotFiniteIsNotJudged) {
   EXPECT_FALSE(settled([](double x) { return std::log(x); }, 0));
-  EXPECT_FALSE(contradicts(std::numeric_limits<double>::quiet_NaN(), {1, 0}, 0));
+  EXPECT_FALSE(contradicts(std::numeric_limits<double>::quiet_NaN(), {1, 0, true, 1e300}, 0));
 }
 
 struct Allowed : testing::Test {
@@ -94,13 +102,14 @@ struct Allowed : testing::Test {
   }
   const OutputTruth truth{{1, 0x1p-10}, {}};
   const std::vector<double> sensitivity{1, 8};
+  const std::vector<double> natural{1, 1};
 };
 
 TEST_F(Allowed, AStatedBoundIsTakenAtItsScale) {
   const HandMade h = made(R"(, "bound": {"ulp": "3", "of": "row_max", "why": "a test"})");
   const Bytes against = elements(DType::kF32, {1, 0});
   for (const Side side : kSides) {
-    EXPECT_EQ(allowed_of_path(h.call, 0, side, against, truth, sensitivity),
+    EXPECT_EQ(allowed_of_path(h.call, 0, side, against, truth, sensitivity, natural),
               (std::vector<double>{3 * 0x1p-23, 3 * 0x1p-23}));
   }
   EXPECT_EQ(allowed_without_truth(h.call, 0, elements(DType::kF32, {2, 0})), 3 * 0x1p-22);
@@ -109,19 +118,19 @@ TEST_F(Allowed, AStatedBoundIsTakenAtItsScale) {
 TEST_F(Allowed, WithoutABoundTheTargetIsHeldAgainstTheOtherSide) {
   const HandMade h = made("");
   const Bytes against = elements(DType::kF32, {1 + 0x1p-22, 0x1p-10});  // 2 ULP off
-  const std::vector<double> allowed = allowed_of_path(h.call, 0, Side::kTarget, against, truth, sensitivity);
+  const std::vector<double> allowed = allowed_of_path(h.call, 0, Side::kTarget, against, truth, sensitivity, natural);
   EXPECT_EQ(allowed, (std::vector<double>{8 * 0x1p-23, 8 * 0x1p-33}));
   const Bytes infinite = elements(DType::kF32, {std::numeric_limits<double>::infinity(), 0});
-  EXPECT_TRUE(std::isinf(allowed_of_path(h.call, 0, Side::kTarget, infinite, truth, sensitivity)[1]));
+  EXPECT_TRUE(std::isinf(allowed_of_path(h.call, 0, Side::kTarget, infinite, truth, sensitivity, natural)[1]));
 }
 
 TEST_F(Allowed, WithoutABoundTheOtherSideMustBeGrosslyWrong) {
   const HandMade h = made("");
   const Bytes against = elements(DType::kF32, {1, 0});
-  EXPECT_EQ(allowed_of_path(h.call, 0, Side::kAgainst, against, truth, sensitivity),
+  EXPECT_EQ(allowed_of_path(h.call, 0, Side::kAgainst, against, truth, sensitivity, natural),
             (std::vector<double>{0x1p-12, 0x1p-12}));
   const std::vector<double> shaky{1, 0x1p20};
-  EXPECT_EQ(allowed_of_path(h.call, 0, Side::kAgainst, against, truth, shaky)[1], 8 * 0x1p-24 * 0x1p20);
+  EXPECT_EQ(allowed_of_path(h.call, 0, Side::kAgainst, against, truth, shaky, natural)[1], 8 * 0x1p-24 * 0x1p20);
 }
 
 }  // namespace
