@@ -47,19 +47,23 @@ ByExperiment<double> Schedule::wanted_shares(const ByExperiment<bool>& possible)
   return shares;
 }
 
-ExperimentKind Schedule::next(const ByExperiment<bool>& possible) const {
-  const ByExperiment<double> wanted = wanted_shares(possible);
+ByExperiment<double> Schedule::surplus(const ByExperiment<bool>& possible) const {
+  ByExperiment<double> surplus = wanted_shares(possible);
   double all = 0;
-  for (std::size_t k = 0; k < wanted.size(); ++k) all += possible[k] ? accounts_[k].seconds : 0;
+  for (std::size_t k = 0; k < surplus.size(); ++k) all += possible[k] ? accounts_[k].seconds : 0;
+  for (std::size_t k = 0; k < surplus.size(); ++k) surplus[k] = (all > 0 ? accounts_[k].seconds / all : 0) - surplus[k];
+  return surplus;
+}
+
+bool Schedule::is_ahead(ExperimentKind kind, const ByExperiment<bool>& possible) const {
+  return surplus(possible)[index_of(kind)] > 0;
+}
+
+ExperimentKind Schedule::next(const ByExperiment<bool>& possible) const {
+  const ByExperiment<double> ahead = surplus(possible);
   std::size_t farthest = index_of(ExperimentKind::kPair);
-  double most = -1;
-  for (std::size_t k = 0; k < wanted.size(); ++k) {
-    if (!possible[k]) continue;
-    const double behind = wanted[k] - (all > 0 ? accounts_[k].seconds / all : 0);
-    if (behind > most) {
-      most = behind;
-      farthest = k;
-    }
+  for (std::size_t k = 0; k < ahead.size(); ++k) {
+    if (possible[k] && ahead[k] < ahead[farthest]) farthest = k;
   }
   return static_cast<ExperimentKind>(farthest);
 }

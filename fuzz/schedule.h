@@ -23,6 +23,8 @@ class Schedule {
 
   // The shares of time that the kinds should have; those that are not possible 0, together 1.
   ByExperiment<double> wanted_shares(const ByExperiment<bool>& possible) const;
+  // Has it had more than its share of the time?
+  bool is_ahead(ExperimentKind kind, const ByExperiment<bool>& possible) const;
   // The possible kind that is farthest behind its share. REQUIRES: pair is possible.
   ExperimentKind next(const ByExperiment<bool>& possible) const;
 
@@ -31,6 +33,9 @@ class Schedule {
     double seconds = 0;  // both fade: what was found long ago says little of now
     double features = 0;
   };
+  // Shares of the time spent, less the wanted ones.
+  ByExperiment<double> surplus(const ByExperiment<bool>& possible) const;
+
   ByExperiment<Account> accounts_;
 };
 

@@ -25,7 +25,6 @@ namespace {
 constexpr int kTaintedExit = 77;              // libFuzzer's own for a crash
 constexpr std::uint64_t kNewCaseOnceIn = 16;  // mutations: however good the corpus, something else is tried
 constexpr std::uint64_t kOutsideOnceIn = 2;   // mutations, where calls that the schema forbids are asked for
-constexpr std::uint64_t kSteeredOnceIn = 2;   // mutations: the others keep the experiment that they came with
 constexpr int kMostOps = 8;                   // tries to make a case from nothing
 constexpr std::uint64_t kLeastBudget = 1 << 14;
 // Tensors of a case that is made here take at most this part of the cap: the rest is for workspace and for the truth,
@@ -205,13 +204,15 @@ MutateContext Worker::mutate_context(const Operator& op, Rng& rng, std::uint64_t
   return context;
 }
 
-// Gives the case the experiment whose turn it is, where its operator can answer it.
+// A kind of experiment that had more than its share of the time gives way to the one that is farthest behind, of those
+// that the operator can answer.
 void Worker::steer(Case& c, Rng& rng) {
   const Operator* op = engine().find(c.op);
-  if (op == nullptr || !rng.one_in(kSteeredOnceIn)) return;
+  if (op == nullptr) return;
   ByExperiment<bool> possible = allowed_;
   for (std::size_t k = 0; k < possible.size(); ++k)
     possible[k] = possible[k] && answers(*op, static_cast<ExperimentKind>(k));
+  if (!schedule_.is_ahead(c.experiment.kind, possible)) return;
   const ExperimentKind kind = schedule_.next(possible);
   if (c.experiment.kind == kind) return;
   const std::uint64_t budget = options_.setup.memory / kPartOfMemory;

@@ -34,6 +34,14 @@ constexpr Subject kSubjects[] = {
     {"add f32 1x1",
      R"({"fusediff_case": 1, "op": "add", "dims": {"R": 1, "C": 1}, "dtypes": {"a": "f32"}, "inputs": {
          "a": {"fill": {"uniform": [0, 1], "seed": 1}}, "b": {"fill": {"uniform": [0, 1], "seed": 2}}}})"},
+    {"add f32 1x1, in 8 threads once each",
+     R"({"fusediff_case": 1, "op": "add", "dims": {"R": 1, "C": 1}, "dtypes": {"a": "f32"}, "inputs": {
+         "a": {"fill": {"uniform": [0, 1], "seed": 1}}, "b": {"fill": {"uniform": [0, 1], "seed": 2}}},
+         "experiment": {"threads": {"count": 8, "rounds": 1}}})"},
+    {"add f32 1x1, 16 times on one context",
+     R"({"fusediff_case": 1, "op": "add", "dims": {"R": 1, "C": 1}, "dtypes": {"a": "f32"}, "inputs": {
+         "a": {"fill": {"uniform": [0, 1], "seed": 1}}, "b": {"fill": {"uniform": [0, 1], "seed": 2}}},
+         "experiment": {"repeat": {"count": 16}}})"},
 };
 
 using Clock = std::chrono::steady_clock;
@@ -76,7 +84,7 @@ Status run(double seconds, std::string_view only) {
   comparison.sides = {PathOf{*builtin, "fused"}, PathOf{*builtin, "unfused"}};
   comparison.fallback = *builtin;
   Engine engine(comparison, CheckOptions{});
-  std::printf("%-40s %-7s %12s %12s %12s %22s\n", "pair", "inputs", "checks/s", "us a check", "us in paths",
+  std::printf("%-40s %-7s %12s %12s %12s %22s\n", "check", "inputs", "checks/s", "us a check", "us in paths",
               "wall / time in paths");
   for (const Subject& subject : kSubjects) {
     if (std::string_view(subject.name).find(only) == std::string_view::npos) continue;
