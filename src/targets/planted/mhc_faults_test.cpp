@@ -141,7 +141,7 @@ TEST(ReportB1Test, IsRightBelowTheSizeAndEverywhereInTheTwin) {
       random_values(in, random, 1.0, true);
     }
     EXPECT_EQ(difference(rig, "planted_report_b1_clean", "fused", "builtin", "unfused"), "");
-    const bool small = s.batch * s.sequence * s.streams * s.channels < 4096;
+    const bool small = s.batch * s.sequence * s.streams * s.channels < 1024;
     EXPECT_EQ(difference(rig, "planted_report_b1", "fused", "builtin", "unfused") == "", small);
   }
 }
