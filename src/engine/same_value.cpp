@@ -168,13 +168,13 @@ std::string runs_of_row(const Tensor& tensor, const Bytes& bytes, std::int64_t i
     return load_bits(tensor.dtype,
                      bytes.data() + static_cast<std::size_t>(row * columns + column) * size_of(tensor.dtype));
   };
-  std::string text = "in row " + std::to_string(row) + ", positions";
+  std::string text = "in row " + std::to_string(row) + ",";
   std::size_t runs = 0;
   for (std::int64_t first = 0; first < columns; ++runs) {
     std::int64_t end = first + 1;
     while (end < columns && at(end) == at(first)) ++end;
     if (runs == kMostRuns) return text + ", and so on";
-    text += (runs == 0 ? " " : ", ") + std::to_string(first);
+    text += (runs > 0 ? ", " : end - first > 1 ? " positions " : " position ") + std::to_string(first);
     if (end - first > 1) text += ".." + std::to_string(end - 1);
     text += (runs == 0 ? (end - first > 1 ? " give " : " gives ") : ": ") + decimal(tensor.dtype, at(first));
     first = end;
