@@ -202,6 +202,7 @@ std::vector<std::optional<Quotient>> GradientProber::on_every_scale(const Probe&
 
 std::vector<std::array<double, 2>> GradientProber::sweep(int variable, std::int64_t index) {
   constexpr int kMostPoints = 15;
+  constexpr int kAlways = 6;  // down to 0.005
   constexpr std::array kMantissas = {2.0, 1.0, 0.5};
   const std::vector<double>& weight = forward_.cotangents();
   const double size = median_size(forward_.point(variable));
@@ -222,7 +223,7 @@ std::vector<std::array<double, 2>> GradientProber::sweep(int variable, std::int6
     }
     const double quotient = change / (up - down);
     points.push_back({eps, quotient});
-    if (std::sqrt(rounding) / (up - down) > std::abs(quotient) / 4) break;
+    if (p + 1 >= kAlways && std::sqrt(rounding) / (up - down) > std::abs(quotient) / 4) break;
   }
   return points;
 }

@@ -42,6 +42,8 @@ Finding full_finding() {
   f.rates[1] = {16, 2, 8, 1};
   f.influence = {"fused does not follow grad_out"};
   f.notes = {"note"};
+  f.sweeps = {
+      {"grad", 3, {1.5, std::nullopt}, 0.25, -2, 1e-9, {{0.2, 0.5}, {0.1, std::numeric_limits<double>::infinity()}}}};
   f.input_hashes = {{"x", {Hash128{1, 2}, std::nullopt}}};
   return f;
 }

@@ -6,6 +6,7 @@
 
 #include "model/number_text.h"
 #include "report/text_cause.h"
+#include "report/text_gradient.h"
 #include "report/wrapped.h"
 
 namespace fusediff {
@@ -206,6 +207,7 @@ std::string describe_finding(const Finding& f, const Case& c) {
     const auto is_of = [&](const ByteRanges& ranges) { return ranges.output == d.output; };
     if (std::none_of(f.byte_ranges.begin(), f.byte_ranges.end(), is_of)) text += difference_line(d, f);
   }
+  text += gradient_text(f);
   for (std::size_t i = 0; i < f.evidence.size(); ++i) {
     const Evidence& evidence = f.evidence[i];
     if (evidence.oracle == "bits" || evidence.oracle == "fill" || (evidence.oracle == "decide" && !evidence.accused))
