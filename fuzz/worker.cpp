@@ -12,6 +12,7 @@
 
 #include "campaign/found.h"
 #include "campaign/protocol.h"
+#include "engine/unasked.h"
 #include "feedback.h"
 #include "model/call.h"
 #include "model/case_json.h"
@@ -79,6 +80,10 @@ Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
     const auto kind = static_cast<ExperimentKind>(k);
     allowed_[k] = wanted.empty() || std::find(wanted.begin(), wanted.end(), kind) != wanted.end();
   }
+  for (const Operator* op : opened_.ops) {
+    if (state_.checks() > 0) break;  // said by an earlier process of this worker
+    for (const std::string& sentence : unasked(*op)) state_.count("unasked/" + op->name + ": " + sentence);
+  }
   if (options_.out.empty()) return;
   killers_ = killers(options_.out);
   listed_ = known_signatures(options_.out, false);
@@ -140,12 +145,20 @@ void Worker::check(std::string_view bytes) {
     state_.count_check(result->target_nanoseconds);
     count(c, result->verdict);
     account(c.experiment.kind, std::chrono::steady_clock::now() - began, report_features(op, c, *result));
+    ask_for_truth(c, result->verdict);
     if (result->verdict.finding) keep(c, *result->verdict.finding, bytes.size());
     if (engine().tainted()) leave(Leaving::kTainted, "", kTaintedExit);
   } catch (const std::bad_alloc&) {
     leave(Leaving::kMemory, "", kMemoryExit);
   }
   state_.end();
+}
+
+// Once for each operator, on the first case that shows that both sides work.
+void Worker::ask_for_truth(const Case& c, const Verdict& verdict) {
+  const bool is_first = verdict.kind == Verdict::Kind::kPass && c.experiment.kind == ExperimentKind::kPair &&
+                        asked_for_truth_.insert(c.op).second;
+  if (is_first && !engine().has_truth(c)) state_.count("unasked/" + c.op + ": " + kNoTruth);
 }
 
 void Worker::account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features) {

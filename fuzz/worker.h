@@ -52,6 +52,7 @@ class Worker {
   void leave_where(Case& c, Rng& rng);
   std::size_t write(const Case& c, char* data, std::size_t capacity);
   void steer(Case& c, Rng& rng);
+  void ask_for_truth(const Case& c, const Verdict& verdict);
   void account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features);
   void count(const Case& c, const Verdict& verdict);
   void keep(const Case& c, const Finding& finding, std::size_t json_bytes);
@@ -64,6 +65,7 @@ class Worker {
   Probe probe_;
   CaseCache cache_;
   Schedule schedule_;
+  std::set<std::string> asked_for_truth_;  // operators
   ByExperiment<bool> allowed_{};
   std::set<std::string> killers_;
   std::set<std::string> listed_;  // signatures that are bundled already

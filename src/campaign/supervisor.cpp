@@ -355,7 +355,7 @@ std::string status_json(const FuzzStatus& status) {
   for (const auto& [name, nanoseconds] : counts.of_kind("time"))
     experiments[name]["seconds"] = static_cast<double>(nanoseconds) * 1e-9;
   json["experiments"] = experiments;
-  for (const char* kind : {"class", "skip", "vacuous", "harness_error", "signature", "not_checked"}) {
+  for (const char* kind : {"class", "skip", "vacuous", "harness_error", "signature", "not_checked", "unasked"}) {
     json[kind] = counts.of_kind(kind);
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

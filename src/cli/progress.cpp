@@ -16,6 +16,7 @@ namespace fusediff {
 namespace {
 
 constexpr std::size_t kReasonsShown = 5;
+constexpr std::size_t kUnaskedShown = 8;
 constexpr std::size_t kReasonWidth = 90;
 constexpr std::size_t kGroupsShown = 16;
 constexpr std::size_t kLineWidth = 116;
@@ -84,6 +85,19 @@ void append_reasons(std::ostringstream& out, const char* title, const std::map<s
         << sorted[i].first << "  " << reason << "\n";
   }
   if (sorted.size() > kReasonsShown) out << "             and " << sorted.size() - kReasonsShown << " more kinds\n";
+}
+
+// A record or two of one's own: in full. More: the report has them.
+void append_unasked(std::ostringstream& out, const std::map<std::string, std::uint64_t>& sentences,
+                    const std::filesystem::path& folder) {
+  if (sentences.empty()) return;
+  if (sentences.size() > kUnaskedShown) {
+    out << "not asked, because the records leave it out: " << sentences.size() << " questions, see "
+        << report_command(folder) << "\n";
+    return;
+  }
+  out << "not asked, because the record leaves it out\n";
+  for (const auto& [sentence, count] : sentences) out << "  " << sentence << "\n";
 }
 
 std::string cut(std::string text) {
@@ -193,6 +207,7 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
     if (status.unexplained > 0) text << ", " << status.unexplained << " of them for no reason that a case explains";
     text << "\n";
   }
+  append_unasked(text, counts.of_kind("unasked"), out);
   for (const std::string& warning : warnings(status)) text << warning << "\n";
   text << "findings " << classes_text(status) << "\n";
   append_findings(text, result.news);

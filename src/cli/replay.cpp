@@ -98,10 +98,12 @@ class Replayer {
  private:
   Result<Setup> setup_for(const std::filesystem::path& path, const Finding& finding) const {
     Setup setup = setup_;
+    // Seen of one path alone: what it is compared with is the target's default.
+    const bool one_path = finding.targets[0] == finding.targets[1] && finding.paths[0] == finding.paths[1];
     for (const Side side : kSides) {
       const bool given = side == Side::kTarget ? given_target_ : given_against_;
       // Another --target is compared with its own other path, as everywhere.
-      if (given || (side == Side::kAgainst && given_target_)) continue;
+      if (given || (side == Side::kAgainst && (given_target_ || one_path))) continue;
       const Result<std::string> name = side_named(path, finding, side);
       if (!name.ok()) return name.error();
       (side == Side::kTarget ? setup.target : setup.against) = *name;

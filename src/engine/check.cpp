@@ -7,6 +7,7 @@
 #include "engine/experiment.h"
 #include "engine/features.h"
 #include "engine/prepare.h"
+#include "engine/truth.h"
 #include "model/expand.h"
 
 namespace fusediff {
@@ -152,6 +153,15 @@ std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side sid
   }
   if (stages.size() != tensors.size()) return std::nullopt;
   return stages;
+}
+
+bool Engine::has_truth(const Case& c) {
+  State& state = *state_;
+  const Operator* op = find(c.op);
+  if (op == nullptr) return false;
+  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
+  const Prepared* prepared = std::get_if<Prepared>(&made);
+  return prepared != nullptr && !compute_truth(*prepared, state.comparison, state.options, state.runner).path.empty();
 }
 
 const Operator* Engine::find(std::string_view op) const { return schema().find(op); }

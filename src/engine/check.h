@@ -90,6 +90,9 @@ class Engine {
   };
   std::optional<std::vector<Stage>> stages(const Case& c, Side side, const std::vector<std::string>& tensors);
 
+  // Is there an f64 truth for this case's outputs? False too where it cannot be run.
+  bool has_truth(const Case& c);
+
   const Operator* find(std::string_view op) const;  // of the target side's schema
   const Schema& schema() const;
   std::uint64_t max_bytes() const;

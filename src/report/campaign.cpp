@@ -122,6 +122,10 @@ class Fold {
     report_.vacuous = tally_of(json, "vacuous");
     report_.not_judged = tally_of(json, "harness_error");
     report_.not_checked = tally_of(json, "not_checked");
+    if (json.contains("unasked")) report_.unasked = tally_of(json, "unasked");  // not of the first releases
+    if (const auto at = json.find("experiments"); at != json.end() && at->is_object()) {
+      for (const auto& [name, figures] : at->items()) report_.experiments[name] = figures.value("seconds", 0.0);
+    }
     counted_ = tally_of(json, "signature");
   }
 

@@ -44,6 +44,8 @@ struct CampaignReport {
   std::uint64_t corpus = 0;                       // files
   std::map<std::string, Tally> operators;         // checks by operator, then verdict
   Tally skips, vacuous, not_judged, not_checked;  // by reason
+  Tally unasked;                                  // "OP: QUESTION: what to add to the record"
+  std::map<std::string, double> experiments;      // seconds by experiment
   std::vector<ReportedFinding> findings;          // by class, then operator, then signature
   Tally without_bundle;                           // "CLASS/SLUG" that was counted or listed and has no bundle
   std::size_t waiting = 0;                        // files in found/: seen, not yet bundled

@@ -67,6 +67,8 @@ std::string report_json(const CampaignReport& report) {
   json["vacuous"] = report.vacuous;
   json["not_judged"] = report.not_judged;
   json["not_checked"] = report.not_checked;
+  json["unasked"] = report.unasked;
+  json["seconds_by_experiment"] = report.experiments;
   json["without_bundle"] = report.without_bundle;
   json["waiting"] = report.waiting;
   json["problems"] = report.problems;

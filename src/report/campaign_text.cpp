@@ -79,6 +79,21 @@ std::string checks_table(const CampaignReport& report) {
   return text + row("all", counts_of(sums));
 }
 
+// Where the time of the workers went, the largest share first.
+std::string time_line(const CampaignReport& report) {
+  std::vector<std::pair<double, std::string>> times;
+  double all = 0;
+  for (const auto& [name, seconds] : report.experiments) {
+    times.emplace_back(seconds, name);
+    all += seconds;
+  }
+  if (all <= 0) return "";
+  std::sort(times.rbegin(), times.rend());
+  std::string text = "time by experiment:";
+  for (const auto& [seconds, name] : times) text += " " + name + " " + tenths(100 * seconds / all) + "%";
+  return text + "\n";
+}
+
 std::string tally_line(const char* name, const Tally& tally) {
   std::string text = "  " + left(name, 12);
   bool first = true;
@@ -159,6 +174,10 @@ std::string negative_space(const CampaignReport& report) {
     text += reasons("not judged", report.not_judged);
     text += reasons("not checked", report.not_checked);
   }
+  if (!report.unasked.empty()) {
+    text += "\nnot asked, because the record leaves it out, and what to add\n";
+    for (const auto& [sentence, count] : report.unasked) text += "  " + sentence + "\n";
+  }
   if (!report.without_bundle.empty()) {
     text +=
         "\nseen without a bundle of its own (a bundle may show it under the signature that its smallest case has)\n";
@@ -177,7 +196,7 @@ std::string negative_space(const CampaignReport& report) {
 }  // namespace
 
 std::string report_text(const CampaignReport& report) {
-  std::string text = head(report) + checks_table(report) + findings_by(report);
+  std::string text = head(report) + time_line(report) + checks_table(report) + findings_by(report);
   for (std::size_t i = 0; i < report.findings.size(); ++i) text += finding_text(report.findings[i], i + 1);
   return text + negative_space(report);
 }
