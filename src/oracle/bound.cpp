@@ -97,6 +97,18 @@ void by_reference(Difference& d, double measure, const std::string& why_not_boun
                 ulps(measure) + ", " + short_decimal(allowed) + " ULP allowed";
 }
 
+// [elements] `skip`, and where the sides have the same bits.
+std::vector<bool> alike(const Tensor& tensor, std::span<const std::byte> target, std::span<const std::byte> against,
+                        std::vector<bool> skip) {
+  const std::size_t size = size_of(tensor.dtype);
+  skip.resize(target.size() / size, false);
+  for (std::size_t i = 0; i < skip.size(); ++i) {
+    skip[i] = skip[i] ||
+              load_bits(tensor.dtype, target.data() + i * size) == load_bits(tensor.dtype, against.data() + i * size);
+  }
+  return skip;
+}
+
 bool one_side_is_finite(const Tensor& tensor, std::span<const std::byte> target, std::span<const std::byte> against,
                         const std::vector<bool>& skip) {
   const std::size_t size = size_of(tensor.dtype);
@@ -115,7 +127,7 @@ std::vector<double> bound_scales(const Tensor& tensor, BoundScale of, const Outp
   std::vector<double> scale(truth.value.size());
   for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::abs(truth.value[i]);
   if (of == BoundScale::kElement) return scale;
-  if (of == BoundScale::kAbsInputs) {
+  if (made_of_inputs(of)) {
     for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = std::max(scale[i], std::abs(truth.absolute[i]));
     return scale;
   }
@@ -129,6 +141,22 @@ std::vector<double> bound_scales(const Tensor& tensor, BoundScale of, const Outp
     std::fill_n(scale.begin() + static_cast<std::ptrdiff_t>(row), columns, whole);
   }
   return scale;
+}
+
+std::optional<double> stated_bound(const Call& call, std::size_t output, bool has_absolute, std::string* why) {
+  const auto none = [&](const std::string& reason) {
+    if (why != nullptr) *why = reason;
+    return std::nullopt;
+  };
+  const std::optional<BoundRule>& rule = call.op->outputs[output].bound;
+  const DType dtype = call.outputs[output].dtype;
+  const Expr* ulp = rule ? rule->ulp_of(dtype) : nullptr;
+  if (!rule) return none("no bound stated; ");
+  if (ulp == nullptr) return none("no bound stated for " + std::string(name_of(dtype)) + "; ");
+  if (made_of_inputs(rule->of) && !has_absolute) return none("no truth on absolute inputs for the bound; ");
+  const Result<std::int64_t> bound = call.evaluate(*ulp);
+  if (!bound.ok()) return none("the bound cannot be evaluated (" + bound.error().what + "); ");
+  return static_cast<double>(*bound);
 }
 
 void classify(Difference& d, const Call& call, std::size_t output, std::span<const std::byte> target,
@@ -152,8 +180,9 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     d.judged_by = kNoTruth;
     return;
   }
-  const bool scale_known = rule.bound && (rule.bound->of != BoundScale::kAbsInputs || !truth.absolute.empty());
-  const BoundScale of = scale_known ? rule.bound->of : BoundScale::kElement;
+  std::string why;
+  const std::optional<double> bound = stated_bound(call, output, !truth.absolute.empty(), &why);
+  const BoundScale of = bound ? rule.bound->of : BoundScale::kElement;
   const std::vector<double> scale = bound_scales(tensor, of, truth);
   const Worst worst = worst_errors(tensor, target, against, truth, scale, skip);
   d.error = worst.error;
@@ -170,12 +199,10 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     const Worst measure = worst_errors(tensor, truth.reference, truth.reference, truth, scale, skip);
     by_reference(d, measure.error[0], why, accused);
   };
-  if (scale_known) {
-    const Result<std::int64_t> bound = call.evaluate(rule.bound->ulp);
-    if (bound.ok()) return by_bound(d, static_cast<double>(*bound), rule.bound->why, accused);
-    return without_bound("the bound cannot be evaluated (" + bound.error().what + "); ");
-  }
-  without_bound(rule.bound ? "no truth on absolute inputs for the bound; " : "no bound stated; ");
+  if (!bound) return without_bound(why);
+  // Where both sides give the same nobody is accused here, however far off that is: it is no difference.
+  d.error = worst_errors(tensor, target, against, truth, scale, alike(tensor, target, against, skip)).error;
+  by_bound(d, *bound, rule.bound->why, accused);
 }
 
 }  // namespace fusediff

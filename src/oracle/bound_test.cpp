@@ -57,6 +57,12 @@ TEST(Bound, WithinIsRoundingOutsideIsDamageOfThatSide) {
   EXPECT_EQ(judged.accused, std::nullopt);  // both
 }
 
+TEST(Bound, WhereTheSidesAgreeNobodyIsAccused) {
+  const Judged judged = judge(bound("element"), {1 + 9 * kUlp, 1 + kUlp}, {1 + 9 * kUlp, 1}, {{1, 1}, {}});
+  EXPECT_EQ(judged.difference->cls, FindingClass::kRounding);
+  EXPECT_NEAR((*judged.difference->error)[0], 1, 1e-9);
+}
+
 TEST(Bound, TheScaleSaysAtWhoseUlpAnErrorCounts) {
   // After cancellation an element is tiny, and its row is not.
   const std::vector<double> truth = {0x1p-20, 1}, target = {0x1p-20 + kUlp, 1}, against = {0x1p-20, 1};
@@ -91,6 +97,69 @@ TEST(Bound, WithoutMagnitudesABoundOfThemCannotJudge) {
   EXPECT_EQ(judged.difference->cls, FindingClass::kRounding);  // four times 1 ULP are allowed then
   EXPECT_EQ(judged.difference->bound, std::nullopt);
   EXPECT_NE(judged.difference->judged_by.find("no truth on absolute inputs"), std::string::npos);
+}
+
+TEST(Bound, EachDtypeHasItsOwn) {
+  const auto of = [](const std::string& dtype) {
+    return R"("dtype": ")" + dtype + R"(", "bound": {"ulp": {"f32": "4 * N", "bf16": 1}, "why": "a test"})";
+  };
+  EXPECT_EQ(judge(of("f32"), {1 + 4 * kUlp}, {1}, {{1}, {}}).difference->bound, 4);
+  const Judged narrow = judge(of("bf16"), {1 + 2 * 0x1p-7}, {1}, {{1}, {}});
+  EXPECT_EQ(narrow.difference->bound, 1);
+  EXPECT_EQ(narrow.difference->cls, FindingClass::kDamage);
+  const Judged none = judge(of("f16"), {1 + 3 * 0x1p-10}, {1}, {{1}, {}});
+  EXPECT_EQ(none.difference->bound, std::nullopt);
+  EXPECT_NE(none.difference->judged_by.find("no bound stated for f16"), std::string::npos);
+}
+
+// x [R, N] row by row, r [R] a number of each row, w [N] shared, none absent; eps an attribute.
+struct Products {
+  explicit Products(const std::string& output)
+      : made(R"("dims": {"R": {"range": [0, 8]}, "N": {"range": [0, 8]}},
+                "attrs": [{"name": "eps", "float": [0, 8], "default": 0.5}],
+                "inputs": [{"name": "x", "shape": ["R", "N"], "dtype": "f32"},
+                           {"name": "r", "shape": ["R"], "dtype": "f32"},
+                           {"name": "w", "shape": ["N"], "dtype": "f32"},
+                           {"name": "none", "shape": ["R"], "dtype": "f32", "optional": true}],
+                "outputs": [{"name": "y", "dtype": "f32", )" +
+                 output + "}]",
+             {{"R", 2}, {"N", 2}}, {{"eps", 0.25}}) {}
+  std::vector<double> scale() const {
+    const std::vector<std::vector<double>> inputs = {{1, -2, 3, 4}, {5, kInf}, {6, -7}, {}};
+    return products_of(made.call, 0, inputs);
+  }
+  HandMade made;
+};
+
+std::string row_max_product(const std::string& shape, const std::string& products) {
+  return R"("shape": )" + shape + R"(, "bound": {"ulp": 2, "of": {"row_max_product": )" + products +
+         R"(}, "why": "a test"})";
+}
+
+TEST(Bound, ProductsOfInputsRowByRow) {
+  using Scale = std::vector<double>;
+  EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"(["x"])")).scale(), (Scale{2, 2, 4, 4}));
+  // The shared one counts as a whole though R and N have one size; what is not finite does not count.
+  EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"(["x", "r", "w"])")).scale(), (Scale{70, 70, 0, 0}));
+  EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"([["x", "x"], ["eps"], []])")).scale(),
+            (Scale{5.25, 5.25, 17.25, 17.25}));
+  EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"([["x", "none"], ["x"]])")).scale(), (Scale{2, 2, 4, 4}));
+  // One number a row: its own row. A sum over rows: everything, but its own entry of what has no rows.
+  EXPECT_EQ(Products(row_max_product(R"(["R"])", R"(["x"])")).scale(), (Scale{2, 4}));
+  EXPECT_EQ(Products(row_max_product(R"(["N"])", R"(["x", "w"])")).scale(), (Scale{24, 28}));
+}
+
+TEST(Bound, AProductJudgesWhereAllOfARowCancels) {
+  const Products p(row_max_product(R"(["R", "N"])", R"(["x"])"));
+  const auto judge_row = [&](double error) {
+    const Bytes a = elements(DType::kF32, {error, 0, 0, 0}), b = elements(DType::kF32, {0, 0, 0, 0});
+    Judged judged{compare_output(p.made.op().outputs[0], p.made.call.outputs[0], a, b, {}), {}};
+    classify(*judged.difference, p.made.call, 0, a, b, {{0, 0, 0, 0}, p.scale()}, {}, judged.accused);
+    return judged;
+  };
+  EXPECT_EQ(judge_row(4 * kUlp).difference->cls, FindingClass::kRounding);
+  EXPECT_EQ(judge_row(5 * kUlp).difference->cls, FindingClass::kDamage);
+  EXPECT_EQ(judge_row(5 * kUlp).accused, Side::kTarget);
 }
 
 TEST(Bound, WithoutABoundUnfusedIsTheMeasure) {
