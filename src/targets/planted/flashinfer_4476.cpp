@@ -1,4 +1,4 @@
-// EXPECT: class=contamination op=rms_norm experiment=threads
+// EXPECT: class=contamination op=rms_norm experiment=threads cause=equal_calls_in_flight
 // Partial sums of squares lie in a scratch that the context keeps for each shape, and not for each caller: calls of
 // different shapes have their own, calls of equal shape in flight clear it and add to it together. From flashinfer
 // 4476.

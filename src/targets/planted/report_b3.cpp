@@ -1,4 +1,4 @@
-// EXPECT: class=contamination op=mhc_pre_sinkhorn_grad experiment=threads output=grad_bias
+// EXPECT: class=contamination op=mhc_pre_sinkhorn_grad experiment=threads output=grad_bias cause=two_different_shapes
 // The gradients of each token lie in a scratch of the context between the two stages of the call. It is cut into slots,
 // one for each call in flight, but each call counts the slots in its own size: those of equal shapes lie side by side,
 // those of different shapes lie on each other. From cann/ops-transformer 6619.
