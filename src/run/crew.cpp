@@ -1,8 +1,10 @@
 #include "run/crew.h"
 
 #include <sched.h>
+#include <csignal>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -13,6 +15,25 @@ namespace fusediff {
 namespace {
 
 constexpr std::uint64_t kLongestSpin = 2000;  // steps between two turns
+constexpr std::size_t kSignalStackBytes = 64 << 10;
+
+// Makes the memory the thread's signal stack as long as it lives.
+class SignalStack {
+ public:
+  explicit SignalStack(std::span<std::byte> memory) {
+    stack_t mine{};
+    mine.ss_sp = memory.data();
+    mine.ss_size = memory.size();
+    ::sigaltstack(&mine, nullptr);
+  }
+  ~SignalStack() {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+};
 
 Hash128 digest_of(const Execution& execution) {
   Hash128 all{};
@@ -68,7 +89,9 @@ std::string CrewMember::where() const {
 }
 
 void CrewMember::work() {
-  board_.start.arrive_and_wait();
+  // For the handlers; on the thread's own stack, which needs no mapping of its own and goes when it goes.
+  alignas(64) std::array<std::byte, kSignalStackBytes> signal_stack;
+  const SignalStack installed(signal_stack);
   Context context;
   context.handle = shared_context_;
   ForeignCalls calls(trap_, *board_.plan.target, limits_.seconds, execution_);

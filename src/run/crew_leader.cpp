@@ -68,7 +68,6 @@ class Leader {
       execution_.phase = Phase::kRun;
       execution_.message = "the system starts no more than " + std::to_string(t) + " threads";
       board_.stop.store(true);
-      board_.start.count_down(static_cast<std::ptrdiff_t>(count - t));
       break;
     }
   }
@@ -97,7 +96,7 @@ class Leader {
       } else if (now - since > allowed) {
         if (stuck_.empty()) describe_stuck();
         expire_all();
-      } else if (board_.plan.suspend && look % kLooksBetweenSuspensions == 0) {
+      } else if (board_.plan.suspend && look % kLooksBetweenSuspensions == kLooksBetweenSuspensions - 1) {
         suspend_some(static_cast<std::size_t>(look / kLooksBetweenSuspensions));
       }
       lock.lock();

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,14 +23,12 @@ namespace fusediff {
 
 // What the members of one crew and their leader share.
 struct CrewBoard {
-  CrewBoard(const CrewPlan& the_plan, const Notable& the_notable)
-      : plan(the_plan), notable(the_notable), start(static_cast<std::ptrdiff_t>(the_plan.turns.size())) {
+  CrewBoard(const CrewPlan& the_plan, const Notable& the_notable) : plan(the_plan), notable(the_notable) {
     outcome.requests.resize(the_plan.requests.size());
   }
 
   const CrewPlan& plan;
   const Notable& notable;
-  std::latch start;
   std::atomic<bool> stop{false};           // no further calls
   std::atomic<bool> broken{false};         // a call was left in the middle
   std::atomic<bool> late{false};           // calls that end now were ended by the leader
