@@ -20,6 +20,7 @@ constexpr int kSinglesWithoutDirections = 16;
 constexpr std::size_t kWorstOfAPath = 3;
 constexpr int kPerturbations = 4;
 constexpr double kHuge = 4e9;
+constexpr double kShiftFactor = 4;         // as one side may be off against the other: the shift is of one rounding
 constexpr double kPerturbation = 0x1p-20;  // relative: a straight line for what follows, far above f64's rounding
 constexpr std::uint64_t kWork = std::uint64_t{1} << 25;
 constexpr std::uint64_t kThoroughWork = std::uint64_t{1} << 28;
@@ -56,6 +57,7 @@ struct GradientSearch::Gradient {
   std::array<std::vector<double>, 2> allowed;  // [side] around the truth
   std::array<double, 2> allowed_alone{};
   std::vector<double> sensitivity;
+  std::vector<double> saved_shift;  // how far the truth moves with the saved tensors as the paths get them
   std::vector<Probe> directions;
   std::vector<double> direction_sensitivity;
   std::set<std::int64_t> outside;  // elements in which a path is further from the truth than it may be
@@ -148,6 +150,32 @@ void GradientSearch::measure_sensitivity() {
   if (truth_.by.target == nullptr) return;
   Rng rng(subject_.c.experiment.seed + 1);
   for (int p = 0; p < kPerturbations; ++p) measure_once(rng);
+  measure_saved();
+}
+
+// The error that the forward left in the saved tensors is no fault of a backward that gets them.
+void GradientSearch::measure_saved() {
+  const Prepared& prepared = subject_.prepared;
+  std::vector<Bytes> inputs = point_->inputs;
+  const BackwardPoint narrow = point_of(prepared);
+  bool any = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!prepared.computed[i] || wide_.inputs[i].dtype != DType::kF64) continue;
+    any = true;
+    round_all(DType::kF64, values_of(prepared.call.inputs[i], narrow.inputs[i]), inputs[i]);
+  }
+  const std::optional<Execution> run =
+      any ? run_wide(truth_.by, wide_, inputs, subject_.runner) : std::optional<Execution>();
+  if (run) budget_.count(*run);
+  for (Gradient& gradient : gradients_) {
+    gradient.saved_shift.assign(gradient.truth.size(), any && !run ? kInfinity : 0);
+    if (!run) continue;
+    const std::vector<double> moved = values_of(wide_.outputs[gradient.output], run->outputs[gradient.output]);
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      const double shift = std::abs(moved[i] - gradient.truth[i]);
+      gradient.saved_shift[i] = std::isfinite(shift) ? shift : kInfinity;
+    }
+  }
 }
 
 void GradientSearch::measure_once(Rng& rng) {
@@ -181,18 +209,22 @@ void GradientSearch::measure_once(Rng& rng) {
 // path may overflow and underflow where the f64 backward does not; and numbers must not swallow each other in f64.
 void GradientSearch::measure_inputs() {
   const Call& call = subject_.prepared.call;
-  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    if (!call.inputs[i].present || !is_float(call.inputs[i].dtype)) continue;
-    const FloatFormat& format = float_format(call.inputs[i].dtype);
-    const double root = format.exponent_bits >= 8 ? 4 : 2;
-    double largest = 0;
-    for (const double value : values_of(wide_.inputs[i], point_->inputs[i]))
-      largest = std::max(largest, std::abs(value));
-    huge_ = huge_ || !(largest <= kHuge);
-    const bool in_range =
-        largest <= std::pow(format.max_finite, 1 / root) && largest >= std::pow(format.min_normal, 1 / root);
-    ordinary_ = ordinary_ && (largest == 0 || in_range);
-  }
+  const auto measure = [&](const std::vector<Tensor>& tensors, const std::vector<Tensor>& wide,
+                           const std::vector<Bytes>& bytes) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!tensors[i].present || !is_float(tensors[i].dtype)) continue;
+      const FloatFormat& format = float_format(tensors[i].dtype);
+      const double root = format.exponent_bits >= 8 ? 4 : 2;
+      double largest = 0;
+      for (const double value : values_of(wide[i], bytes[i])) largest = std::max(largest, std::abs(value));
+      huge_ = huge_ || !(largest <= kHuge);
+      const bool in_range =
+          largest <= std::pow(format.max_finite, 1 / root) && largest >= std::pow(format.min_normal, 1 / root);
+      ordinary_ = ordinary_ && (largest == 0 || in_range);
+    }
+  };
+  measure(call.inputs, wide_.inputs, point_->inputs);
+  measure(call.givens, wide_.givens, point_->givens);
 }
 
 void GradientSearch::find_outside(Gradient& gradient) {
@@ -212,6 +244,8 @@ void GradientSearch::find_outside(Gradient& gradient) {
     const std::span<const std::byte> against =
         gradient.path[1].empty() ? std::span<const std::byte>() : executions_[1]->outputs[o];
     gradient.allowed[s] = allowed_of_path(call, o, side, against, truth_.outputs[o], gradient.sensitivity, natural);
+    for (std::size_t i = 0; i < gradient.truth.size(); ++i)
+      gradient.allowed[s][i] += kShiftFactor * gradient.saved_shift[i];
     std::vector<std::pair<double, std::int64_t>> worst;
     for (std::size_t i = 0; i < gradient.truth.size(); ++i) {
       const double off = std::abs(gradient.path[s][i] - gradient.truth[i]) / gradient.allowed[s][i];

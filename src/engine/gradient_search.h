@@ -62,6 +62,7 @@ class GradientSearch {
   void take_gradients();
   void measure_sensitivity();
   void measure_once(Rng& rng);
+  void measure_saved();
   void find_outside(Gradient& gradient);
   void probe_element(Gradient& gradient, std::int64_t index);
   void probe_direction(Gradient& gradient, std::size_t which);
