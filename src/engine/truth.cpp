@@ -18,6 +18,19 @@ std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>
   return values;
 }
 
+// The scales kRowMaxProduct.
+void put_products(const Call& call, const Call& wide, const std::vector<Bytes>& wide_inputs, Truth& truth) {
+  std::vector<std::vector<double>> inputs(wide_inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (wide.inputs[i].present && is_float(wide.inputs[i].dtype)) inputs[i] = values_of(wide.inputs[i], wide_inputs[i]);
+  }
+  for (std::size_t o = 0; o < truth.outputs.size(); ++o) {
+    const std::optional<BoundRule>& bound = call.op->outputs[o].bound;
+    if (!bound || bound->of != BoundScale::kRowMaxProduct || truth.outputs[o].value.empty()) continue;
+    truth.outputs[o].absolute = products_of(call, o, inputs, truth.outputs);
+  }
+}
+
 }  // namespace
 
 std::optional<Execution> run_wide(const PathOf& path, const Call& wide, const std::vector<Bytes>& inputs,
@@ -58,6 +71,7 @@ Truth compute_truth(const Prepared& prepared, const Comparison& comparison, cons
         truth.outputs[o].value = values_of(wide.outputs[o], run->outputs[o]);
         if (absolute) truth.outputs[o].absolute = values_of(wide.outputs[o], absolute->outputs[o]);
       }
+      put_products(prepared.call, wide, *inputs, truth);
       return truth;
     }
   }

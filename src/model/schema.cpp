@@ -57,7 +57,10 @@ void change_outputs(std::vector<OutputRule>& rules, const Change& change) {
   for (OutputRule& rule : rules) {
     for (Expr& size : rule.shape) change(size);
     if (rule.condition) change(*rule.condition);
-    if (rule.bound) change(rule.bound->ulp);
+    if (rule.bound) {
+      change(rule.bound->ulp);
+      for (auto& [dtype, ulp] : rule.bound->by_dtype) change(ulp);
+    }
     for (AlwaysRule& always : rule.always) {
       if (auto* low = std::get_if<Expr>(&always.low)) change(*low);
       if (auto* high = std::get_if<Expr>(&always.high)) change(*high);

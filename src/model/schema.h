@@ -108,12 +108,22 @@ struct AgreeRule {
 };
 
 // kAbsInputs: the truth computed on the absolute values of all float inputs: the sum of absolute terms of a sum of
-// products.
-enum class BoundScale { kElement, kRowMax, kRowAbsSum, kAbsInputs };
+// products. kRowMaxProduct: the largest magnitudes of tensors in the row of the element, see BoundRule::products.
+enum class BoundScale { kElement, kRowMax, kRowAbsSum, kAbsInputs, kRowMaxProduct };
+
+// Is the scale made of input values?
+constexpr bool made_of_inputs(BoundScale of) {
+  return of == BoundScale::kAbsInputs || of == BoundScale::kRowMaxProduct;
+}
 
 struct BoundRule {
-  Expr ulp;
+  Expr ulp;                        // of every dtype, where by_dtype is empty
+  std::map<DType, Expr> by_dtype;  // a dtype that is not there has no stated bound
+  std::string by;                  // the tensor whose dtype by_dtype means; "": this output
   BoundScale of = BoundScale::kElement;
+  // kRowMaxProduct: the scale is the sum of these products. A factor is a float input, output or attribute; the same
+  // one may stand twice. A product of nothing is 1.
+  std::vector<std::vector<std::string>> products;
   std::string why;
 };
 

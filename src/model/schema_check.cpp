@@ -159,13 +159,36 @@ struct Check {
       }
     }
     if (rule.bound) {
-      expression(below + "/bound/ulp", rule.bound->ulp, true);
       if (!all_floats(dtypes)) at(below + "/bound", "a bound on rounding needs float dtypes");
+      bound(below + "/bound", *rule.bound);
     }
     if (rule.nan_bits && std::none_of(dtypes.begin(), dtypes.end(), is_float))
       at(below + "/nan", "integers have no NaN");
     for (std::size_t i = 0; i < rule.always.size(); ++i)
       promise(below + "/always/" + std::to_string(i), rule.always[i]);
+  }
+
+  // Dtypes that the output cannot have are no mistake: a record like another may be narrower.
+  void bound(const std::string& below, const BoundRule& rule) {
+    expression(below + "/ulp", rule.ulp, true);
+    for (const auto& [dtype, ulp] : rule.by_dtype) {
+      expression(below + "/ulp/" + std::string(name_of(dtype)), ulp, true);
+      if (!is_float(dtype)) at(below + "/ulp", "a bound on rounding needs float dtypes, not " + quote(name_of(dtype)));
+    }
+    std::vector<std::string> legal;
+    for (const InputRule& input : op.inputs) {
+      if (all_floats(possible_dtypes(op, input.dtype))) legal.push_back(input.name);
+    }
+    if (!rule.by.empty()) one_of(below + "/by", rule.by, "a float input", legal);
+    for (const OutputRule& output : op.outputs) {
+      if (all_floats(possible_dtypes(op, output.dtype))) legal.push_back(output.name);
+    }
+    for (const AttrRule& attr : op.attrs) {
+      if (attr.kind == AttrKind::kFloat) legal.push_back(attr.name);
+    }
+    for (const std::vector<std::string>& product : rule.products) {
+      for (const std::string& factor : product) one_of(below + "/of", factor, "a float tensor or attribute", legal);
+    }
   }
 
   void promise(const std::string& below, const AlwaysRule& rule) {

@@ -142,11 +142,53 @@ AgreeRule read_agree(const JsonView& at, JsonTrouble& trouble) {
   return rule;
 }
 
+void read_bound_ulp(const JsonView& at, JsonTrouble& trouble, BoundRule& rule) {
+  if (!at.is(JsonKind::kObject)) {
+    rule.ulp = read_expr(at, trouble);
+    return;
+  }
+  for (const JsonView item : at) {
+    const std::optional<DType> dtype = dtype_named(item.key());
+    if (!dtype) trouble.at(item, quote(item.key()) + " is not a dtype");
+    rule.by_dtype[dtype.value_or(DType::kF32)] = read_expr(item, trouble);
+  }
+  if (at.size() == 0) trouble.at(at, "no dtype is named; leave the bound out where none is stated");
+}
+
+std::vector<std::string> read_factors(const JsonView& at, JsonTrouble& trouble) {
+  std::vector<std::string> factors;
+  if (!expect_array(at, trouble, "a list of factors, names of float inputs or attributes")) return factors;
+  for (const JsonView item : at) factors.push_back(read_identifier(item, trouble, "a factor"));
+  return factors;
+}
+
+void read_bound_scale(const JsonView& at, JsonTrouble& trouble, BoundRule& rule) {
+  if (!at.is(JsonKind::kObject)) {
+    rule.of = read_spelling(at, trouble, "a scale of a bound", kScales);
+    return;
+  }
+  rule.of = BoundScale::kRowMaxProduct;
+  JsonObject object(at, trouble, "a scale made of inputs");
+  if (const auto products = object.need("row_max_product");
+      products && expect_array(*products, trouble, "a list of factors, or of such lists", 1)) {
+    if ((*products->begin()).is(JsonKind::kString)) {
+      rule.products.push_back(read_factors(*products, trouble));
+    } else {
+      for (const JsonView item : *products) rule.products.push_back(read_factors(item, trouble));
+    }
+  }
+  object.finish();
+}
+
 BoundRule read_bound(const JsonView& at, JsonTrouble& trouble) {
   BoundRule rule;
   JsonObject object(at, trouble, "a bound");
-  if (const auto ulp = object.need("ulp")) rule.ulp = read_expr(*ulp, trouble);
-  if (const auto of = object.find("of")) rule.of = read_spelling(*of, trouble, "a scale of a bound", kScales);
+  if (const auto ulp = object.need("ulp")) read_bound_ulp(*ulp, trouble, rule);
+  if (const auto by = object.find("by")) {
+    rule.by = read_identifier(*by, trouble, "an input");
+    if (rule.by_dtype.empty()) trouble.at(*by, "names the input whose dtype chooses from \"ulp\", which is no map");
+  }
+  if (const auto of = object.find("of")) read_bound_scale(*of, trouble, rule);
   if (const auto why = object.need("why")) rule.why = read_string(*why, trouble, "a reason");
   object.finish();
   return rule;

@@ -89,7 +89,7 @@ constexpr std::string_view kEveryKey = R"json({"fusediff_schema": 1, "threads": 
               {"name": "s", "shape": [], "dtype": "f32", "role": "scale"}],
    "outputs": [{"name": "y", "shape": ["B", "N"], "dtype": "=x", "stage": 0, "nan": "bits",
                 "agree": {"ulp": {"f16": 1, "bf16": 2}, "why": "w"},
-                "bound": {"ulp": "2 * N + 8", "of": "row_abs_sum", "why": "w"},
+                "bound": {"ulp": {"f16": "2 * N + 8", "bf16": 3}, "by": "p", "of": "row_abs_sum", "why": "w"},
                 "always": [{"finite_if_inputs_finite": true, "if": "N == 4"}, {"row_sums": 1, "within": 1e-3}]},
                {"name": "z", "shape": ["B", "N"], "dtype": "f32", "agree": {"ulp": 4, "why": "w"},
                 "bound": {"ulp": 8, "of": "abs_inputs", "why": "w"}, "always": [{"range": [0.5, 2]}]},
@@ -106,7 +106,8 @@ constexpr std::string_view kEveryKey = R"json({"fusediff_schema": 1, "threads": 
               {"name": "y", "shape": ["B", "N"], "dtype": "f16", "role": "saved",
                "saved": {"op": "fwd", "output": "y", "inputs": {"x": "x"}}}],
    "given": [{"name": "x", "shape": ["B", "N"], "dtype": "f16"}],
-   "outputs": [{"name": "gx", "shape": ["B", "N"], "dtype": "f32"},
+   "outputs": [{"name": "gx", "shape": ["B", "N"], "dtype": "f32",
+                "bound": {"ulp": 7, "of": {"row_max_product": [["y", "gy", "y"], ["gy"], []]}, "why": "w"}},
                {"name": "pick", "shape": ["B", 1], "dtype": "i32"}],
    "decide": [{"by": "gy", "pick": "pick", "count": "1", "order": "=desc", "nan": "as_-inf"}],
    "gradient": {"of": "fwd", "wrt": {"gx": "x"}, "cotangents": {"gy": "y"}}}]
@@ -136,6 +137,14 @@ TEST(SchemaJson, ReadsEveryKey) {
   EXPECT_EQ(y.agree.allowed(DType::kBF16), 2u);
   EXPECT_EQ(y.agree.allowed(DType::kF32), 0u);
   EXPECT_EQ(y.bound->of, BoundScale::kRowAbsSum);
+  EXPECT_EQ(y.bound->by_dtype.at(DType::kF16).text(), "2 * N + 8");
+  EXPECT_EQ(y.bound->by_dtype.at(DType::kBF16).text(), "3");
+  EXPECT_EQ(y.bound->by, "p");
+  EXPECT_TRUE(fwd.output("z")->bound->by_dtype.empty());
+  EXPECT_EQ(fwd.output("z")->bound->ulp.text(), "8");
+  const BoundRule& gx = *bwd.output("gx")->bound;
+  EXPECT_EQ(gx.of, BoundScale::kRowMaxProduct);
+  EXPECT_EQ(gx.products, (std::vector<std::vector<std::string>>{{"y", "gy", "y"}, {"gy"}, {}}));
   EXPECT_EQ(y.always[1].within, 1e-3);
   EXPECT_EQ(fwd.output("z")->agree.allowed(DType::kF32), 4u);
   EXPECT_EQ(std::get<double>(fwd.output("z")->always[0].low), 0.5);
@@ -254,6 +263,17 @@ const Change kChanges[] = {
     {"\"stage\": 1", "\"agree\": {\"ulp\": {\"bf16\": 1}, \"why\": \"\"}", "no dtype of this output"},
     {"\"stage\": 1", "\"bound\": {\"ulp\": \"W\", \"why\": \"\"}", "is not a dim or attribute"},
     {"\"stage\": 1", "\"bound\": {\"ulp\": \"2\", \"of\": \"row\", \"why\": \"\"}", "is not a scale of a bound"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": {}, \"why\": \"\"}", "no dtype is named"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": {\"f31\": 1}, \"why\": \"\"}", "is not a dtype"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": {\"i32\": 1}, \"why\": \"\"}", "needs float dtypes, not \"i32\""},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": {\"f32\": \"W\"}, \"why\": \"\"}", "is not a dim or attribute"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": 1, \"by\": \"x\", \"why\": \"\"}", "which is no map"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": {\"f32\": 1}, \"by\": \"w\", \"why\": \"\"}", "is not a float input"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": 1, \"of\": {\"row_max_product\": [\"w\"]}, \"why\": \"\"}",
+     "is not a float tensor or attribute"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": 1, \"of\": {\"row_max_product\": []}, \"why\": \"\"}",
+     "a list of at least 1"},
+    {"\"stage\": 1", "\"bound\": {\"ulp\": 1, \"of\": {\"row_max\": []}, \"why\": \"\"}", "is missing"},
     {"\"stage\": 3,", "\"bound\": {\"ulp\": \"2\", \"why\": \"\"},", "needs float dtypes"},
     {"\"stage\": 3,", "\"nan\": \"bits\",", "integers have no NaN"},
     {"\"stage\": 1", "\"nan\": \"any\"", "is not a rule for NaN"},

@@ -121,6 +121,13 @@ bool one_side_is_finite(const Tensor& tensor, std::span<const std::byte> target,
   return false;
 }
 
+DType dtype_of_bound(const Call& call, std::size_t output, const std::string& by) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.op->inputs[i].name == by) return call.inputs[i].dtype;
+  }
+  return call.outputs[output].dtype;
+}
+
 }  // namespace
 
 std::vector<double> bound_scales(const Tensor& tensor, BoundScale of, const OutputTruth& truth) {
@@ -149,10 +156,12 @@ std::optional<double> stated_bound(const Call& call, std::size_t output, bool ha
     return std::nullopt;
   };
   const std::optional<BoundRule>& rule = call.op->outputs[output].bound;
-  const DType dtype = call.outputs[output].dtype;
-  const Expr* ulp = rule ? rule->ulp_of(dtype) : nullptr;
   if (!rule) return none("no bound stated; ");
-  if (ulp == nullptr) return none("no bound stated for " + std::string(name_of(dtype)) + "; ");
+  const DType dtype = dtype_of_bound(call, output, rule->by);
+  const auto of_dtype = rule->by_dtype.find(dtype);
+  const Expr* ulp = rule->by_dtype.empty() ? &rule->ulp : &of_dtype->second;
+  if (!rule->by_dtype.empty() && of_dtype == rule->by_dtype.end())
+    return none("no bound stated for " + std::string(name_of(dtype)) + "; ");
   if (made_of_inputs(rule->of) && !has_absolute) return none("no truth on absolute inputs for the bound; ");
   const Result<std::int64_t> bound = call.evaluate(*ulp);
   if (!bound.ok()) return none("the bound cannot be evaluated (" + bound.error().what + "); ");
@@ -180,8 +189,8 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     d.judged_by = kNoTruth;
     return;
   }
-  std::string why;
-  const std::optional<double> bound = stated_bound(call, output, !truth.absolute.empty(), &why);
+  std::string no_bound;
+  const std::optional<double> bound = stated_bound(call, output, !truth.absolute.empty(), &no_bound);
   const BoundScale of = bound ? rule.bound->of : BoundScale::kElement;
   const std::vector<double> scale = bound_scales(tensor, of, truth);
   const Worst worst = worst_errors(tensor, target, against, truth, scale, skip);
@@ -199,7 +208,7 @@ void classify(Difference& d, const Call& call, std::size_t output, std::span<con
     const Worst measure = worst_errors(tensor, truth.reference, truth.reference, truth, scale, skip);
     by_reference(d, measure.error[0], why, accused);
   };
-  if (!bound) return without_bound(why);
+  if (!bound) return without_bound(no_bound);
   // Where both sides give the same nobody is accused here, however far off that is: it is no difference.
   d.error = worst_errors(tensor, target, against, truth, scale, alike(tensor, target, against, skip)).error;
   by_bound(d, *bound, rule.bound->why, accused);

@@ -107,6 +107,12 @@ TEST(Bound, EachDtypeHasItsOwn) {
   const Judged narrow = judge(of("bf16"), {1 + 2 * 0x1p-7}, {1}, {{1}, {}});
   EXPECT_EQ(narrow.difference->bound, 1);
   EXPECT_EQ(narrow.difference->cls, FindingClass::kDamage);
+  // By the dtype of an input, where that is what is rounded most.
+  const HandMade made(R"("dims": {}, "inputs": [{"name": "x", "shape": [2], "dtype": "bf16"}],
+                         "outputs": [{"name": "y", "shape": [2], "dtype": "f32",
+                                      "bound": {"ulp": {"f32": 2, "bf16": 9}, "by": "x", "why": "a test"}}])",
+                      {});
+  EXPECT_EQ(stated_bound(made.call, 0, false), 9);
   const Judged none = judge(of("f16"), {1 + 3 * 0x1p-10}, {1}, {{1}, {}});
   EXPECT_EQ(none.difference->bound, std::nullopt);
   EXPECT_NE(none.difference->judged_by.find("no bound stated for f16"), std::string::npos);
@@ -126,7 +132,7 @@ struct Products {
              {{"R", 2}, {"N", 2}}, {{"eps", 0.25}}) {}
   std::vector<double> scale() const {
     const std::vector<std::vector<double>> inputs = {{1, -2, 3, 4}, {5, kInf}, {6, -7}, {}};
-    return products_of(made.call, 0, inputs);
+    return products_of(made.call, 0, inputs, std::vector<OutputTruth>{{{8, 9, 10, 11}, {}}});
   }
   HandMade made;
 };
@@ -144,6 +150,7 @@ TEST(Bound, ProductsOfInputsRowByRow) {
   EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"([["x", "x"], ["eps"], []])")).scale(),
             (Scale{5.25, 5.25, 17.25, 17.25}));
   EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"([["x", "none"], ["x"]])")).scale(), (Scale{2, 2, 4, 4}));
+  EXPECT_EQ(Products(row_max_product(R"(["R", "N"])", R"(["y", "x"])")).scale(), (Scale{18, 18, 44, 44}));
   // One number a row: its own row. A sum over rows: everything, but its own entry of what has no rows.
   EXPECT_EQ(Products(row_max_product(R"(["R"])", R"(["x"])")).scale(), (Scale{2, 4}));
   EXPECT_EQ(Products(row_max_product(R"(["N"])", R"(["x", "w"])")).scale(), (Scale{24, 28}));

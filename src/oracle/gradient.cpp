@@ -43,14 +43,6 @@ std::vector<double> widened_values(DType dtype, std::span<const std::byte> bytes
   return values;
 }
 
-// ULP of the stated bound, where it can be had at its scale.
-std::optional<double> stated_bound(const Call& call, std::size_t output, bool has_absolute) {
-  const OutputRule& rule = call.op->outputs[output];
-  if (!rule.bound || (rule.bound->of == BoundScale::kAbsInputs && !has_absolute)) return std::nullopt;
-  const Result<std::int64_t> bound = call.evaluate(rule.bound->ulp);
-  return bound.ok() ? std::optional(static_cast<double>(*bound)) : std::nullopt;
-}
-
 double ulp_or_infinity(DType dtype, double scale) { return std::isfinite(scale) ? ulp_at(dtype, scale) : kInfinity; }
 
 // The largest error of the against side, ULP of the element.
