@@ -8,8 +8,8 @@
 //   a = exp(m - c); l = l * a; acc = acc * a; then key by key p = exp(s - c); l = l + p; acc = acc + p * v; m = M
 // out = acc / l, lse = m + log(l). Where l is 0 (no key, or every one masked) out is 0 and lse -inf. Keys that causal
 // hides take no part at all, and their score is -inf; query i of S sees key j of L where j <= i + L - S.
-// out has no bound: the scores' error, u times the sum of |q k|, is an error of all weights in proportion, and no
-// number of the output says how large that sum was. scores and lse, which come before it, have theirs.
+// The bounds of lse and out are of largest inputs: an error of the scores is one of all weights in proportion, and no
+// output says how large the terms of a score were.
 #include "builtin/attention.h"
 
 #include "builtin/operators.h"
@@ -36,9 +36,15 @@ constexpr char kSchema[] = R"({
      "bound": {"ulp": "2 * D + 4", "of": "abs_inputs",
                "why": "S is scale times the sum of absolute products. D products, each off by half a unit of a term, subnormal or not, and D additions, each by half a unit of a partial sum of at most S (1 + u)^(2 D) < 2 S: at most one ULP; scale and the product with it one each. A mask adds 0 or -inf, which is exact. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}},
     {"name": "lse", "shape": ["B", "H", "S"], "dtype": "f32", "stage": 2, "optional": true, "layout": "any",
-     "bound": {"ulp": "2 * D + 2 * L + 40", "of": "abs_inputs",
-               "why": "S, lse of the scores' magnitudes, is at least each of these and log of the number of keys. lse moves by no more than the scores do: 2 D + 4. l is a sum of positive terms: L additions, exp 2 u, z log L u on the mean, and at most 4 roundings and 0.37 u of z for each of L / 32 + 1 changes of the maximum: below u (5 L / 4 + 18), absolutely, so over 0.69 of S where there are two keys, and nothing where there is one; log and the last sum 3 u S, exp2 in the place of exp 8 u S. Says nothing beside a mask, whose -inf has an infinite magnitude"}},
-    {"name": "out", "shape": ["B", "H", "S", "D"], "dtype": "=q", "stage": 3, "layout": "any"}],
+     "bound": {"ulp": "D * D + 18 * D + 2 * L + 24", "of": {"row_max_product": [["q", "k", "scale"], []]},
+               "why": "P = scale times the largest abs q and k, T = D P bounds every score. lse moves by no more than the scores do: (D + 3) u T. l is a sum of positive terms: L additions, exp 4 u, its argument at most 3 u 2 T, five roundings for each of L / 32 + 1 changes of the maximum, whose arguments add up to 2 T, again 3 u each; log and the last sum 3 u of T + log L, log L <= L / 4 + 2: u T (D + 18) + u (2 L + 20). A mask adds 0 or -inf, which is exact. One ULP is at least u of P + 1. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}},
+    {"name": "out", "shape": ["B", "H", "S", "D"], "dtype": "=q", "stage": 3, "layout": "any",
+     "bound": {"ulp": {"f32": "4 * D * D + 60 * D + 5 * L + 48", "f16": "2 + (4 * D * D + 60 * D + 5 * L + 48) / 8192",
+                       "bf16": "2 + (4 * D * D + 60 * D + 5 * L + 48) / 65536",
+                       "f8e4m3fn": "2 + (4 * D * D + 60 * D + 5 * L + 48) / 1048576",
+                       "f8e5m2": "2 + (4 * D * D + 60 * D + 5 * L + 48) / 1048576"},
+               "of": {"row_max_product": [["v", "q", "k", "scale"], ["v"]]},
+               "why": "P, T as for lse, v = 2^-24, u the unit roundoff of the dtype. A weight before division is off by r = v ((D + 15) T + 9 + 5 L / 32) of itself, l by that and L v, the sum of products with values by that and (L + 1) v of the largest of them, the quotient v: the mean moves by at most e^(2 r) - 1, or 2 where that is more, so by 4 r of max abs value; the last rounding half an ULP of it. One ULP is at least u of the scale. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "rows": {"dim": "B", "inputs": ["q", "k", "v"], "outputs": "all"}
 })";
 

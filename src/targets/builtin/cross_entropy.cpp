@@ -3,8 +3,8 @@
 //   m = max x (NaN apart), z = x - m, l = log(sum exp(z)), lse = m + l, nll = l - z[label], smooth = l - (sum z) / V
 //   loss = nll, or with smoothing e: (1 - e) * nll + e * smooth
 // Sums over V are those of lanes.h. `terms` holds lse, nll (0 where ignored), smooth and loss of a row side by side.
-// loss alone has no bound: it may be as small as it likes (a sure and right row) while its error is a roundoff of lse,
-// and no other number of such a row is large for certain. Beside smooth, which is at least log V, it has one: in terms.
+// The bound of loss is of the largest logit: loss may be as small as it likes (a sure and right row) while its error is
+// a roundoff of lse.
 #include "builtin/cross_entropy.h"
 
 #include <algorithm>
@@ -41,7 +41,9 @@ constexpr char kSchema[] = R"({
     {"name": "terms", "shape": ["R", "4"], "dtype": "f32", "stage": 2, "optional": true, "layout": "any",
      "bound": {"ulp": "5 * V + 36", "of": "row_max",
                "why": "smooth is the cross entropy of even odds with the row's, so W, the largest of the row, is at least log V, and |m| <= |lse| + log V <= 2 W. The logarithm is off by (1.45 V + 17) u W as in lse with W in the place of S; the sum of z or of x by V u times the mean magnitude, at most 3 V u W; the differences and products that follow by at most ten u of numbers below 3 W. For rows that end finite"}},
-    {"name": "loss", "shape": ["R"], "dtype": "f32", "stage": 3, "layout": "any"}],
+    {"name": "loss", "shape": ["R"], "dtype": "f32", "stage": 3, "layout": "any",
+     "bound": {"ulp": "3 * V + 32", "of": {"row_max_product": [["logits"], []]},
+               "why": "M = max abs logits, z = x - m at most 2 M, log V <= V / 4 + 2. The logarithm is off by (V + 1) u + u log V, as in lse, and 8 u M where exp is written as exp2; l by 2 u log V more; z by 2 u M, its sum / V by (V + 2) u 2 M in any order; the difference and the mixing of nll and smooth by at most five roundings of 2 M + log V: below u (3 V + 20) + u M (2 V + 26). One ULP is at least u of M + 1. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "rows": {"dim": "R", "inputs": ["logits", "target"], "outputs": "all"}
 })";
 

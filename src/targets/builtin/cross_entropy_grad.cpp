@@ -1,8 +1,8 @@
 // cross_entropy_grad: the gradient of cross_entropy at its logits, from the logsumexp that the forward saved:
 //   grad[i] = ((p[i] - e / V) - (i is the label ? 1 - e : 0)) * grad_loss, p = exp(x - lse), e the label smoothing
 // in the compute type, each step rounded, then once into the dtype of logits. Rows with label -100 have zeros.
-// Neither output has a bound. p carries the roundoff of the saved lse, u |lse|, which no dim bounds; and in a row that
-// is sure and right p - 1 is a roundoff itself, while every number of that row is as small.
+// The bounds are of the largest logit, whose roundoff p carries in the saved lse; in a row that is sure and right p - 1
+// is a roundoff itself, while every number of that row is as small.
 #include <algorithm>
 
 #include "builtin/cross_entropy.h"
@@ -31,8 +31,13 @@ constexpr char kSchema[] = R"({
     {"name": "lse", "shape": ["R"], "dtype": "f32", "role": "saved", "layout": "any",
      "saved": {"op": "cross_entropy", "output": "lse", "inputs": {"logits": "logits", "target": "target"}}}],
   "outputs": [
-    {"name": "probs",       "shape": ["R", "V"], "dtype": "f32", "stage": 1, "optional": true, "layout": "any"},
-    {"name": "grad_logits", "shape": ["R", "V"], "dtype": "=logits", "stage": 2, "layout": "any"}],
+    {"name": "probs",       "shape": ["R", "V"], "dtype": "f32", "stage": 1, "optional": true, "layout": "any",
+     "bound": {"ulp": "7 * V + 64", "of": {"row_max_product": [["logits"], []]},
+               "why": "M = max abs logits, log V <= V / 4 + 2. The saved lse is off by u (V + 1 + 3 log V + 11 M), x - lse by a rounding, or three where exp is written as exp2, of at most 2 M + log V, exp by 4 u: d = u (V + 5 + 6 log V + 17 M) of p. Where d < 1 that is p (e^d - 1) <= 1.72 d; beyond it p <= 1 either way, since no rounding takes lse below the largest logit. One ULP is at least u of M + 1. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}},
+    {"name": "grad_logits", "shape": ["R", "V"], "dtype": "=logits", "stage": 2, "layout": "any",
+     "bound": {"ulp": {"f32": "7 * V + 80", "f16": "3 + (7 * V + 80) / 8192", "bf16": "3 + (7 * V + 80) / 65536"},
+               "of": {"row_max_product": [["grad_loss", "logits"], ["grad_loss"]]},
+               "why": "g = abs grad_loss, v = 2^-24, u the unit roundoff of the dtype. The error of probs, and at most eight v of numbers up to 1 for e / V, the differences and the product, times g; the last rounding u g. One ULP is at least u of g (M + 1). Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "rows": {"dim": "R", "inputs": ["grad_loss", "logits", "target", "lse"], "outputs": "all"},
   "inplace": [["grad_logits", "logits"]],
   "gradient": {"of": "cross_entropy", "wrt": {"grad_logits": "logits"}, "cotangents": {"grad_loss": "loss"}}

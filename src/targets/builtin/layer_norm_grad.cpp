@@ -2,13 +2,8 @@
 // h = (x - mean) * rstd, w = grad_y * gamma, a = (sum of w) / C, b = (sum of w * h) / C, both sums as lanes.h;
 // grad_x = rstd * ((w - a) - h * b), rounded once. grad_gamma and grad_beta are the sums over rows, in index order, of
 // grad_y * h and of grad_y, rounded once; zeros over no rows.
-// The record states no bound for grad_x and grad_gamma. With u the unit roundoff of the dtype, v <= u that of f32 and
-// H = (|x| + mean of |x|) * rstd, h is off by (3 C / 2 + 8) v H, a by (C + 1) v of the mean of |w|, h * b by
-// (4 C + 20) v of H times the mean of |w| H, rstd by (C / 2 + 5) v: grad_x by less than 5 C + 32 units u of
-// rstd * (|w| + mean of |w| + H * mean of |w| H), grad_gamma by less than 2 C + R + 16 of the sum of |grad_y| H (after
-// Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.9, 3.1 and 4.2), which tests hold. But
-// the terms cancel where w is nearly a + h * b, always for C <= 2, and H exceeds |h| by any factor where a row has
-// little spread around a large mean: no scale made of the outputs is in proportion.
+// The bounds are of largest inputs: the terms of grad_x cancel where w is nearly a + h * b, always for C <= 2, and h
+// is less in proportion than what rounding makes of it where a row has little spread around a large mean.
 #include <algorithm>
 
 #include "builtin/any_float.h"
@@ -36,11 +31,20 @@ constexpr char kSchema[] = R"({
      "saved": {"op": "layer_norm", "output": "rstd", "inputs": {"x": "x", "gamma": "gamma", "beta": "beta"}}},
     {"name": "gamma",  "shape": ["C"], "dtype": "=x", "layout": "any"}],
   "outputs": [
-    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=x", "stage": 1, "layout": "any"},
-    {"name": "grad_gamma", "shape": ["C"], "dtype": "=x", "stage": 1, "layout": "any"},
+    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=x", "stage": 1, "layout": "any",
+     "bound": {"ulp": {"f32": "8 * C + 80", "f16": "3 + C / 512", "bf16": "3 + C / 4096", "f8e4m3fn": "3 + C / 65536",
+                       "f8e5m2": "3 + C / 65536"},
+               "of": {"row_max_product": [["rstd", "grad_y", "gamma"], ["rstd", "grad_y", "gamma", "x", "x", "rstd", "rstd"]]},
+               "why": "v = 2^-24, u the unit roundoff of the dtype, W = max abs grad_y times max abs gamma, A = max abs x * rstd. As in layer_norm mean is off by (C + 1) v max abs x and rstd by r = (C / 2 + 8) v + (C + 1) v A / 3 of itself. abs h <= 2 A, the mean of abs h and so b / W <= 1. h is off by v ((2 C + 21) A + (C + 1) A^2 2 / 3), b by v W ((C + 1) A + 3 C / 2 + 12) and r W, w - a by (C + 5) v W, the outer rstd by r and a rounding of W (2 + 2 A): with A <= (1 + A^2) / 2 less than v (7.4 C + 60) rstd W (1 + A^2), and the last rounding half an ULP of less than four times the scale. One ULP is at least u of the scale. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.9, 3.1 and 4.2. For saved numbers of two passes, not where squares overflow f32"}},
+    {"name": "grad_gamma", "shape": ["C"], "dtype": "=x", "stage": 1, "layout": "any",
+     "bound": {"ulp": {"f32": "R * (2 * C + 2 * R + 28) + 1", "f16": "2 + R * (2 * C + 2 * R + 28) / 8192", "bf16": "2 + R * (2 * C + 2 * R + 28) / 65536",
+                       "f8e4m3fn": "2 + R * (2 * C + 2 * R + 28) / 1048576", "f8e5m2": "2 + R * (2 * C + 2 * R + 28) / 1048576"},
+               "of": {"row_max_product": [["grad_gamma"], ["grad_y", "x", "rstd"], ["grad_y", "x", "x", "rstd", "rstd"]]},
+               "why": "all rows together: A = max abs x * max rstd. A term is at most 2 A max abs grad_y; h is off as in grad_x; R products and additions in any order R v of it: R v ((2 C + 21 + 2 R) A + (C + 1) A^2 2 / 3) max abs grad_y, and the last rounding half an ULP of grad_gamma. One ULP is at least u of the scale. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.9, 3.1 and 4.2. Weak where the rstd of rows are far apart. For saved numbers of two passes, not where squares overflow f32"}},
     {"name": "grad_beta", "shape": ["C"], "dtype": "=x", "stage": 1, "layout": "any",
-     "bound": {"ulp": "R + 2", "of": "abs_inputs",
-               "why": "S is the sum of abs grad_y. R - 1 additions in f32, in any order: gamma_(R - 1) S, and one ULP is at least 2^-24 S; the last rounding half an ULP, or less than that of S. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2"}}],
+     "bound": {"ulp": {"f32": "R + 2", "f16": "2 + R / 8192", "bf16": "2 + R / 65536", "f8e4m3fn": "2", "f8e5m2": "2"},
+               "of": "abs_inputs",
+               "why": "S is the sum of abs grad_y. R - 1 additions in f32, in any order: gamma_(R - 1) S, and one ULP is at least 2^-24 S; the last rounding half an ULP, or less than that of S; narrower dtypes have 2^13 (f16) units v in one or more (8 bits: R <= 2^19). Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2"}}],
   "rows": {"dim": "R", "inputs": ["grad_y", "x", "mean", "rstd"], "outputs": ["grad_x"]},
   "inplace": [["grad_x", "grad_y"], ["grad_x", "x"]],
   "gradient": {"of": "layer_norm", "wrt": {"grad_x": "x", "grad_gamma": "gamma", "grad_beta": "beta"},

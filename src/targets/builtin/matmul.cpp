@@ -36,8 +36,10 @@ constexpr char kSchema[] = R"({
      "bound": {"ulp": "2 * K + 2", "of": "abs_inputs",
                "why": "S is the sum of absolute terms, bias among them. K products, each off by half a unit of a term, subnormal or not, and K additions, each by half a unit of a partial sum of at most S (1 + u)^(2 K) < 2 S: at most one ULP of S. A fused multiply-add leaves out roundings, another order adds none. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}},
     {"name": "y", "shape": ["M", "N"], "dtype": "=x", "stage": 2, "layout": "any",
-     "bound": {"ulp": "(activation == 'silu' || activation == 'gelu_tanh') * (3 * K + 21) + 2 * K + 3", "of": "abs_inputs",
-               "why": "the bound of pre, and one for the last rounding; relu changes neither. silu and gelu_tanh have a slope of at most 1.13 and give at least half of a positive argument, so the scale is at least S / 2: 2.26 (2 K + 2) ULP from pre. Their own error is below 20 ULP: z has at most 8 roundings, which sigmoid turns into 8 u max |z| exp(-|z|) = 3 u of |v|, sigmoid or 1 + tanh two, the products two, all at most doubled by the scale. True, but weak where narrow numbers are added in f32: pre tells there"
+     "bound": {"ulp": {"f32": "(activation == 'silu' || activation == 'gelu_tanh') * (3 * K + 21) + 2 * K + 3",
+                       "f16": "2 + (5 * K + 24) / 4096", "bf16": "2 + (5 * K + 24) / 32768",
+                       "f8e4m3fn": "2 + (5 * K + 24) / 524288", "f8e5m2": "2 + (5 * K + 24) / 524288"}, "of": "abs_inputs",
+               "why": "the bound of pre, and one for the last rounding; relu changes neither. silu and gelu_tanh have a slope of at most 1.13 and give at least half of a positive argument, so the scale is at least S / 2: 2.26 (2 K + 2) ULP from pre. Their own error is below 20 ULP: z has at most 8 roundings, which sigmoid turns into 8 u max |z| exp(-|z|) = 3 u of |v|, sigmoid or 1 + tanh two, the products two, all at most doubled by the scale. Narrow dtypes: half an ULP for the last rounding of at most the scale, and the rest in f32, whose ULP is 2^-13 (f16), 2^-16 (bf16) or at most 2^-20 (8 bits) of theirs"
 }
 }],
   "rows": {"dim": "M", "inputs": ["x"], "outputs": "all"}

@@ -3,12 +3,8 @@
 // grad_x = rstd * (w - h * m), rounded; with a residual grad_residual_out is added to that and the sum rounded again,
 // as a framework accumulates gradients. The gradient of the residual is grad_x too. grad_gamma is the sum over rows, in
 // index order, of grad_y * h, rounded once; zeros over no rows.
-// The record states no bound for grad_x. With u the unit roundoff of the dtype and v <= u that of f32, rstd has a
-// relative error of u + (C / 2 + 4) v, u for the rounding of x + residual, and s one of u; so rstd * w has
-// u + (C / 2 + 7) v, rstd * h * m 5 u + (5 C / 2 + 20) v of its sum of absolute terms, and one or two roundings follow:
-// less than 3 C + 32 units u of rstd * (|w| + |h| * mean of |w * h|) (after Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., sections 3.1 and 4.2), which tests hold. But the two terms cancel where w is nearly parallel to
-// h, by any factor up to mean of s^2 / eps, and always for C = 1: no scale made of the outputs is in proportion.
+// The bound of grad_x is of largest inputs: its two terms cancel where w is nearly parallel to h, by any factor up to
+// mean of s^2 / eps, and always for C = 1.
 #include <algorithm>
 
 #include "builtin/any_float.h"
@@ -42,10 +38,19 @@ constexpr char kSchema[] = R"({
      "saved": {"op": "rms_norm", "output": "rstd", "inputs": {"x": "x", "residual": "residual", "gamma": "gamma"}}},
     {"name": "gamma", "shape": ["C"], "dtype": "=x", "layout": "any"}],
   "outputs": [
-    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=x", "stage": 1, "layout": "any"},
+    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=x", "stage": 1, "layout": "any",
+     "bound": {"ulp": {"f32": "3 * C + 40", "f16": "6 + 12 * add_residual + C / 1024",
+                       "bf16": "6 + 12 * add_residual + C / 8192", "f8e4m3fn": "6 + 12 * add_residual + C / 65536",
+                       "f8e5m2": "6 + 12 * add_residual + C / 65536"},
+               "of": {"row_max_product": [["rstd", "grad_y", "gamma"], ["rstd", "grad_y", "gamma", "rstd", "x"],
+                                          ["rstd", "grad_y", "gamma", "rstd", "residual_out"], ["grad_residual_out"]]},
+               "why": "u the unit roundoff of the dtype, v <= u that of f32, W = max abs grad_y times max abs gamma. rstd is off by (C / 2 + 4) v of itself, and by u where x + residual was rounded, as s is. So rstd * w by u + (C / 2 + 7) v, rstd * h * m, at most rstd * W * max abs s * rstd since the mean of abs h is below 1, by 5 u + (5 C / 2 + 20) v; then one rounding, or with grad_residual_out two, of u each. Products of changes at most double that where u > v. One ULP is at least u of the scale. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2. Not where squares leave the range of f32, nor, with a residual, where s is subnormal in its dtype"}},
     {"name": "grad_gamma", "shape": ["C"], "dtype": "=x", "stage": 1, "layout": "any",
-     "bound": {"ulp": "C + 2 * R + 24", "of": "abs_inputs",
-               "why": "S is the sum over rows of abs grad_y * s * rstd. u the unit roundoff of the dtype, v <= u that of f32. A term has a relative error of 2 u + (C / 2 + 6) v, its place in the sum R v more, the last rounding is one u; products of relative changes and what S loses by the rounding of the saved tensors at most double that; one ULP is at least u of the value. Terms that underflow add half a unit of the smallest subnormal each, R / 2. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2; not where s * rstd leaves the normal range of f32"}}],
+     "bound": {"ulp": {"f32": "C + 2 * R + 24", "f16": "3 + 6 * add_residual + (C + 2 * R + 24) / 8192",
+                       "bf16": "3 + 6 * add_residual + (C + 2 * R + 24) / 65536",
+                       "f8e4m3fn": "3 + 6 * add_residual + (C + 2 * R + 24) / 1048576",
+                       "f8e5m2": "3 + 6 * add_residual + (C + 2 * R + 24) / 1048576"}, "of": "abs_inputs",
+               "why": "S is the sum over rows of abs grad_y * s * rstd. u the unit roundoff of the dtype, v <= u that of f32. A term has a relative error of (C / 2 + 6) v, and 2 u where x + residual was rounded, its place in the sum R v more, the last rounding is one u; products of relative changes and what S loses by the rounding of the saved tensors at most double that; one ULP is at least u of the value. Terms that underflow add half a unit of the smallest subnormal each, R / 2. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2; not where s * rstd leaves the normal range of f32"}}],
   "rows": {"dim": "R", "inputs": ["grad_y", "grad_residual_out", "x", "residual_out", "rstd", "residual"],
            "outputs": ["grad_x"]},
   "inplace": [["grad_x", "grad_y"], ["grad_x", "grad_residual_out"]],

@@ -23,8 +23,8 @@ constexpr char kSchema[] = R"({
   "outputs": [
     {"name": "y", "shape": ["R", "C"], "dtype": "=x", "layout": "any", "stage": 1,
      "always": [{"finite_if_inputs_finite": true}],
-     "bound": {"ulp": "3", "of": "element",
-               "why": "f32: the quotient in double, relative error below 2^-35, rounded once: 0.501 ULP; narrower dtypes rounded once more: below 1. f64: exp 0.9 ULP, the sum and the quotient half a unit each, each at most doubled by a change of binade: below 3"}}],
+     "bound": {"ulp": {"f32": 8, "f64": 8, "f16": 2, "bf16": 2, "f8e4m3fn": 2, "f8e5m2": 2}, "of": "element",
+               "why": "exp within 2 ULP, four units u of itself, sum and quotient one each: 6 u with products of changes below 7, and one ULP is at least u of the value. Narrow dtypes: that in f32, then half a unit. An exp that takes its argument as x log2(e) in f32 is off by more for large -x, and one that overflows leaves 0 for what is below 2^-128"}}],
   "rows": {"dim": "R", "inputs": ["x"], "outputs": "all"},
   "inplace": [["y", "x"]]
 })";

@@ -32,8 +32,9 @@ constexpr char kSchema[] = R"({
     {"name": "y", "shape": ["R", "C"], "dtype": "=x", "stage": 3, "layout": "any",
      "always": [{"range": [0, 1.00000095367431640625]},
                 {"row_sums": 1, "within": 0.19, "if": "C >= 1 && C <= 128"}],
-     "bound": {"ulp": "4 * C + 16", "of": "row_max",
-               "why": "v = 2^-24, d = max - x, u >= v the unit roundoff of the dtype. exp(-d) is off by 1.2 v + 4 v of the row's largest, the sum by (3 C + 5) v of itself, the quotient, or a rounded reciprocal and a product, by 2 v, the last rounding by u, in the subnormal range half an ULP. One ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2. Row sums up to 128 columns: the last rounding moves them by at most u <= 2^-3 (f8e5m2) or, where elements are subnormal, 2^-4 + 128 * 2^-10 (f8e4m3fn), what comes before by less than 2^-12"}}],
+     "bound": {"ulp": {"f32": "4 * C + 16", "f16": "2 + C / 1024", "bf16": "2 + C / 8192", "f8e4m3fn": "2", "f8e5m2": "2"},
+               "of": "row_max",
+               "why": "v = 2^-24, d = max - x, u >= v the unit roundoff of the dtype. exp(-d) is off by 1.2 v + 4 v of the row's largest, the sum by (3 C + 5) v of itself, the quotient, or a rounded reciprocal and a product, by 2 v, the last rounding by u, in the subnormal range half an ULP: u + (3 C + 13) v, and v is 2^-13 u in f16, 2^-16 u in bf16, 2^-20 u or less in 8 bits (C <= 2^17). One ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2. Row sums up to 128 columns: the last rounding moves them by at most u <= 2^-3 (f8e5m2) or, where elements are subnormal, 2^-4 + 128 * 2^-10 (f8e4m3fn), what comes before by less than 2^-12"}}],
   "rows": {"dim": "R", "inputs": ["x"], "outputs": "all"},
   "inplace": [["y", "x"]]
 })";

@@ -1,10 +1,7 @@
 // softmax_grad: grad_x = (grad_y - D) * y with D the sum over the row of grad_y * y as lanes.h, in the compute type,
 // rounded once. It reads y as the forward stored it, and not x.
-// The record states no bound for grad_x. With u the unit roundoff of the dtype and v <= u that of f32, y in the normal
-// range is off by a relative r = u + (C + 3 d + 12) v, d = max - x < 104; so grad_x by 2 r + (C + 4) v of
-// y * (|grad_y| + sum of |grad_y| * y), and u for the last rounding: less than 3 C + 680 units u of that row's sum
-// (after Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2), which tests hold. But
-// where the grad_y of a row are nearly equal all of it cancels: no scale made of the outputs is in proportion.
+// The bounds are of the largest of grad_y, and of y, in the row: where the grad_y of a row are nearly equal all of
+// grad_x cancels, and no output says how large the terms were.
 #include <algorithm>
 
 #include "builtin/any_float.h"
@@ -29,9 +26,15 @@ constexpr char kSchema[] = R"({
      "saved": {"op": "softmax", "output": "y", "inputs": {"x": "x"}}}],
   "outputs": [
     {"name": "dot", "shape": ["R"], "dtype": "f32", "stage": 1, "optional": true, "layout": "any",
-     "bound": {"ulp": "16777216 + 4 * C", "of": "abs_inputs",
-               "why": "S is the sum of abs grad_y * y. C products and C - 1 additions in f32, in any order: C v of S, v = 2^-24. The truth has y without the rounding to its dtype: u <= 2^-3 of each term (f8e5m2), 2^21 v, and up to half of it below the normal range, which in 8-bit dtypes begins at 1 / 64: 2^23 v, at most doubled by what S itself is off. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1. Not where a y that is rounded to 0 carries the sum: that one is off by all of itself"}},
-    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=grad_y", "stage": 2, "layout": "any"}],
+     "bound": {"ulp": {"f32": "8 * C + 24", "f16": "16384 + 16 * C", "bf16": "131072 + 16 * C",
+                       "f8e4m3fn": "2097152 + 32768 * C", "f8e5m2": "4194304 + 512 * C"},
+               "by": "grad_y", "of": {"row_max_product": ["grad_y"]},
+               "why": "G = max abs grad_y, v = 2^-24, u the unit roundoff and e the smallest subnormal of grad_y's dtype, d = max - x. The saved y differ from the truth's by a relative u + (3 C + 3 d + 12) v and by e / 2, and sum to 1; the mean of d weighted by y is at most log C <= C / 4 + 2: in all G (u + (4 C + 18) v + C e / 2). C products and C - 1 additions in any order add C v of G times the sum of y. Products of changes at most double it; one ULP is at least v of G. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}},
+    {"name": "grad_x", "shape": ["R", "C"], "dtype": "=grad_y", "stage": 2, "layout": "any",
+     "bound": {"ulp": {"f32": "16 * C + 96", "f16": "13 + C / 256", "bf16": "13 + C / 2048", "f8e4m3fn": "13 + C / 8",
+                       "f8e5m2": "13 + C / 2048"},
+               "of": {"row_max_product": ["y", "grad_y"]},
+               "why": "G and Y the largest abs grad_y and y, Y >= 1 / C; v, u, e as for dot. y is off by Y (u + (3 C + 13) v) + e / 2, grad_y - D by G (u + (5 C + 20) v + C e / 2) and is at most 2 G; subtraction and product 4 v, the last rounding 2 u, of Y G: Y G (5 u + (11 C + 60) v + 3 C e / 2). Products of changes at most double that where u > v; one ULP is at least u of the scale. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2"}}],
   "rows": {"dim": "R", "inputs": ["grad_y", "y", "x"], "outputs": "all"},
   "inplace": [["grad_x", "grad_y"], ["grad_x", "y"]],
   "gradient": {"of": "softmax", "wrt": {"grad_x": "x"}, "cotangents": {"grad_y": "y"}}

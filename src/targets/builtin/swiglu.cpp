@@ -32,11 +32,11 @@ constexpr char kSchema[] = R"({
     {"name": "up",   "shape": ["R", "C"], "dtype": "=x", "optional": true, "if": "packed == 0", "layout": "any"}],
   "outputs": [
     {"name": "silu", "shape": ["R", "C"], "dtype": "=x", "stage": 1, "optional": true, "layout": "any",
-     "bound": {"ulp": "14", "of": "abs_inputs",
-               "why": "S = a * sigmoid(a), a = abs gate; a / 2 <= S. v <= u the unit roundoffs of f32 and the dtype. exp(-g), written as 2^(-g log2 e), is off by a relative 3 a v, which moves g * sigmoid(g) by at most 3 v a max(t (1 - s(t))) = 0.7 v a <= 1.4 v S (s the logistic function, t s(t) (1 - s(t)) <= 0.224); exp itself 4 v, sum, quotient and product 3 v; an exp that overflows leaves 0 instead of less than 2^-118. The last rounding u, in the subnormal range half an ULP; one ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.2 and 3.1"}},
+     "bound": {"ulp": {"f32": 14, "f64": 14, "f16": 2, "bf16": 2, "f8e4m3fn": 2, "f8e5m2": 2}, "of": "abs_inputs",
+               "why": "S = a * sigmoid(a), a = abs gate; a / 2 <= S. v <= u the unit roundoffs of f32 and the dtype. exp(-g), written as 2^(-g log2 e), is off by a relative 3 a v, which moves g * sigmoid(g) by at most 3 v a max(t (1 - s(t))) = 0.7 v a <= 1.4 v S (s the logistic function, t s(t) (1 - s(t)) <= 0.224); exp itself 4 v, sum, quotient and product 3 v; an exp that overflows leaves 0 instead of less than 2^-118. Narrow dtypes: v is at most 2^-13 u. The last rounding u, in the subnormal range half an ULP; one ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.2 and 3.1"}},
     {"name": "y", "shape": ["R", "C"], "dtype": "=x", "stage": 2, "layout": "any",
-     "bound": {"ulp": "14", "of": "abs_inputs",
-               "why": "S = a * sigmoid(a) * abs up, a = abs gate. silu as above without its last rounding: 8.4 v of S; with compute = storage that one too, u; the product v, the last rounding u, in the subnormal range half an ULP: below 13 units of u with products of relative changes; one ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.2 and 3.1. Not where silu is below the normal range of f32, or with compute = storage of the dtype, and up is large"}}],
+     "bound": {"ulp": {"f32": 14, "f64": 14, "f16": 3, "bf16": 3, "f8e4m3fn": 3, "f8e5m2": 3}, "of": "abs_inputs",
+               "why": "S = a * sigmoid(a) * abs up, a = abs gate. silu as above without its last rounding: 8.4 v of S; with compute = storage that one too, u; the product v, the last rounding u, in the subnormal range half an ULP: below 13 units of u with products of relative changes, and in narrow dtypes, where v is at most 2^-13 u, below 2.5; one ULP is at least u of the value. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.2 and 3.1. Not where silu is below the normal range of f32, or with compute = storage of the dtype, and up is large"}}],
   "rows": {"dim": "R", "inputs": ["x", "gate", "up"], "outputs": "all"},
   "inplace": [["y", "gate"], ["y", "up"]]
 })";
