@@ -1,9 +1,12 @@
 // The gradient experiment on backwards that are right, wrong in the usual ways, and right at a kink.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
+#include "base/files.h"
 #include "engine/toy_target.h"
 
 namespace fusediff {
@@ -11,7 +14,7 @@ namespace {
 
 using namespace toy;
 
-// y [T, N] = a row's x * w * (1 + sum of the row's squares), and its backward; grad_w sums over rows.
+// y [T, N] = gain * x * w / sqrt(eps + sum of the row's squares), and its backward; grad_w sums over rows.
 constexpr const char* kOps = R"({"name": "norm", "paths": ["fused", "unfused"],
     "dims": {"T": {"range": [0, 64]}, "N": {"range": [1, 64]}},
     "attrs": [{"name": "gain", "float": [0.5, 2.0], "default": 1.0}, {"name": "eps", "float": [0.0, 1.0], "default": 0.5}],
@@ -306,6 +309,40 @@ TEST(GradientNearMiss, KinksSaturationAndOddSizesPass) {
             "gradient grad_x");
   EXPECT_EQ(verdict_at(sigmoid, sigmoid, R"({"normal": {"mean": 0, "std": 1}, "seed": 5})").substr(0, 15),
             "gradient grad_x");
+}
+
+// Every seed case of an operator with a gradient: the built-in backwards are the derivatives of their forwards.
+TEST(GradientCorpus, NoSeedCaseIsAFinding) {
+  namespace fs = std::filesystem;
+  constexpr std::int64_t kMostRows = 1024;
+  TargetLoader loader({fs::path(FUSEDIFF_BIN_DIR) / "targets"});
+  const Result<const Target*> builtin = loader.load("builtin");
+  ASSERT_TRUE(builtin.ok()) << builtin.error().what;
+  Engine engine({{PathOf{*builtin, "fused"}, PathOf{*builtin, "unfused"}}, *builtin}, {});
+  int passed = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(FUSEDIFF_SOURCE_DIR) / "corpus")) {
+    if (entry.path().extension() != ".json") continue;
+    const Operator* op = (*builtin)->schema.find(entry.path().parent_path().filename().string());
+    if (op == nullptr || !op->gradient) continue;
+    SCOPED_TRACE(entry.path().string());
+    const Result<std::string> text = read_file(entry.path(), kMaxCaseBytes);
+    ASSERT_TRUE(text.ok()) << text.error().what;
+    Result<Case> c = parse_case(*text, entry.path().parent_path());
+    ASSERT_TRUE(c.ok()) << c.error().what;
+    const auto rows = c->dims.find("T");
+    if (rows != c->dims.end() && rows->second > kMostRows) continue;
+    for (const std::uint64_t seed : {1u, 2u}) {
+      c->experiment = {};
+      c->experiment.kind = ExperimentKind::kGradient;
+      c->experiment.seed = seed;
+      const Verdict verdict = verdict_of(engine, *c);
+      EXPECT_TRUE(verdict.kind == Verdict::Kind::kPass || verdict.kind == Verdict::Kind::kVacuous)
+          << name_of(verdict.kind) << " " << verdict.reason
+          << (verdict.finding ? verdict.finding->evidence[0].what : "");
+      passed += verdict.kind == Verdict::Kind::kPass ? 1 : 0;
+    }
+  }
+  EXPECT_GT(passed, 60);
 }
 
 }  // namespace
