@@ -181,8 +181,9 @@ TEST_F(Crew, ACrashOnOneThreadEndsTheCrew) {
 }
 
 TEST_F(Crew, AFaultOnAThreadOfTheTargetIsSeen) {
-  behaviour.run = [](const fusediff_call& call) {
-    std::thread([] { std::raise(SIGFPE); }).detach();
+  std::atomic<bool> started{false};
+  behaviour.run = [&](const fusediff_call& call) {
+    if (!started.exchange(true)) std::thread([] { std::raise(SIGFPE); }).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return fake::copy(call);
   };
