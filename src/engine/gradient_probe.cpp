@@ -102,14 +102,17 @@ std::optional<DifferenceStep> GradientProber::difference(const Probe& probe, dou
   d.step = (up - down) / 2;
   const double size = size_of(probe);
   if (!(d.step > 0)) return std::nullopt;
-  double change = 0, bend = 0;
+  double change = 0, bend = 0, bends = 0;
   for (std::size_t t = 0; t < weight.size(); ++t) {
     change += weight[t] * (above_[t] - below_[t]);
-    bend += weight[t] * ((above_[t] - base_[t]) - (base_[t] - below_[t]));
+    const double of_term = weight[t] * ((above_[t] - base_[t]) - (base_[t] - below_[t]));
+    bend += of_term;
+    bends += std::abs(of_term);
     d.magnitude += std::abs(weight[t]) * std::max({std::abs(above_[t]), std::abs(base_[t]), std::abs(below_[t]), size});
   }
   d.slope = change / (2 * d.step);
   d.bend = bend / d.step;
+  d.bends = bends / d.step;
   return d;
 }
 

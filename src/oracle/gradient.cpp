@@ -66,7 +66,7 @@ std::optional<Quotient> settle(std::span<const DifferenceStep, kDifferenceSteps>
   const double truncation = kTruncationFactor * std::max(std::abs(value - before), std::abs(value - first[3]));
   // The bend is odd in the step: with its first and third power gone, what is left is the jump of the slope at a kink.
   std::array<double, kDifferenceSteps> bend{};
-  for (std::size_t k = 1; k < kDifferenceSteps; ++k) bend[k] = 2 * steps[k].bend - steps[k - 1].bend;
+  for (std::size_t k = 1; k < kDifferenceSteps; ++k) bend[k] = 2 * steps[k].bends - steps[k - 1].bends;
   const double kink = std::max(std::abs(8 * bend[3] - bend[2]), std::abs(8 * bend[2] - bend[1])) / 7;
   const double smallest = steps[3].step;
   const double rounding =

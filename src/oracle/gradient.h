@@ -20,6 +20,7 @@ struct DifferenceStep {
   double step = 0;       // half the distance of the two points
   double slope = 0;      // (L(x + step) - L(x - step)) / (2 step)
   double bend = 0;       // (L(x + step) - 2 L(x) + L(x - step)) / step: falls with step, except at a kink
+  double bends = 0;      // the same of each term of L, magnitudes added: kinks of several terms may cancel in `bend`
   double magnitude = 0;  // sum of |cotangent * output|: an output that did not move may have hidden it
 };
 inline constexpr std::size_t kDifferenceSteps = 4;  // each half of the one before

@@ -19,6 +19,7 @@ std::array<DifferenceStep, kDifferenceSteps> steps_of(const Function& f, double 
     d.step = first;
     d.slope = (f(x + first) - f(x - first)) / (2 * first);
     d.bend = (f(x + first) - 2 * f(x) + f(x - first)) / first;
+    d.bends = std::abs(d.bend);
     d.magnitude = std::abs(f(x));
     first /= 2;
   }
