@@ -177,7 +177,8 @@ void Worker::count(const Case& c, const Verdict& verdict) {
     state_.count("class/" + cls);
     state_.count("signature/" + cls + "/" + slug_of(*verdict.finding));
   } else if (verdict.kind != Verdict::Kind::kPass) {
-    state_.count(kind + "/" + c.op + ": " + verdict.reason);
+    // What stands in brackets are this case's own numbers.
+    state_.count(kind + "/" + c.op + ": " + verdict.reason.substr(0, verdict.reason.find(" (")));
   }
 }
 
