@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -52,6 +53,31 @@ std::optional<std::uint64_t> tensor_bytes(const Case& c, const Schema& schema, c
   std::uint64_t bytes = bytes_of(call->inputs) + bytes_of(call->outputs) + bytes_of(call->givens);
   for (const Case& inner : c.experiment.calls) bytes += tensor_bytes(inner, schema, setup).value_or(0);
   return bytes;
+}
+
+// What such a check costs, from its runs and not from a clock: the same seed must make the same cases.
+double about_seconds(const Experiment& experiment, const CheckResult& result) {
+  constexpr double kRun = 5e-6, kByte = 2e-9, kThread = 2e-4;
+  const bool alone = experiment.kind == ExperimentKind::kRepeat || experiment.kind == ExperimentKind::kHistory;
+  const double threads = experiment.kind == ExperimentKind::kThreads ? static_cast<double>(experiment.count)
+                         : alone                                     ? 1.0
+                                                                     : 0.0;
+  return static_cast<double>(result.runs) * (kRun + kByte * static_cast<double>(result.bytes)) + threads * kThread;
+}
+
+// A reason without this case's own numbers and what stands in brackets, so that like ones are counted together.
+std::string in_general(std::string_view reason) {
+  std::string text;
+  bool in_word = false, in_number = false;
+  for (const char c : reason.substr(0, reason.find(" ("))) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && !in_word && !in_number) text += 'N';
+    in_number = digit && !in_word;
+    in_word =
+        in_word ? std::isalnum(static_cast<unsigned char>(c)) != 0 : std::isalpha(static_cast<unsigned char>(c)) != 0;
+    if (!in_number) text += c;
+  }
+  return text;
 }
 
 // How many bytes of tensors a new case may have: small ones are many in the time of a large one, and show nearly
@@ -128,11 +154,18 @@ void Worker::check(std::string_view bytes) {
   }
   const Case& c = *entry.c;
   const std::size_t op = position_of(c.op);
-  if (op == opened_.ops.size()) return state_.count("not_checked/another operator");
+  // libFuzzer ends where no file of a corpus gives it a feature: what is not checked gives it the same one.
+  if (op == opened_.ops.size()) {
+    report_nothing();
+    return state_.count("not_checked/another operator");
+  }
   if (!killers_.empty() && killers_.contains(entry.hash.hex()))
     return state_.count("not_checked/ended a worker before");
 
-  if (!allowed_[static_cast<std::size_t>(c.experiment.kind)]) return state_.count("not_checked/another experiment");
+  if (!allowed_[static_cast<std::size_t>(c.experiment.kind)]) {
+    report_nothing();
+    return state_.count("not_checked/another experiment");
+  }
 
   state_.begin(bytes);
   try {
@@ -140,11 +173,12 @@ void Worker::check(std::string_view bytes) {
     Result<CheckResult> result = engine().check(c);
     if (!result.ok()) {
       state_.end();
+      report_nothing();
       return state_.count("not_checked/not legal here");
     }
     state_.count_check(result->target_nanoseconds);
     count(c, result->verdict);
-    account(c.experiment.kind, std::chrono::steady_clock::now() - began, report_features(op, c, *result));
+    account(c.experiment, std::chrono::steady_clock::now() - began, *result, report_features(op, c, *result));
     ask_for_truth(c, result->verdict);
     if (result->verdict.finding) keep(c, *result->verdict.finding, bytes.size());
     if (engine().tainted()) leave(Leaving::kTainted, "", kTaintedExit);
@@ -161,9 +195,10 @@ void Worker::ask_for_truth(const Case& c, const Verdict& verdict) {
   if (is_first && !engine().has_truth(c)) state_.count("unasked/" + c.op + ": " + kNoTruth);
 }
 
-void Worker::account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features) {
-  schedule_.spent(kind, std::chrono::duration<double>(time).count(), new_features);
-  const std::string name(name_of(kind));
+void Worker::account(const Experiment& experiment, std::chrono::steady_clock::duration time, const CheckResult& result,
+                     std::size_t new_features) {
+  schedule_.spent(experiment.kind, about_seconds(experiment, result), new_features);
+  const std::string name(name_of(experiment.kind));
   state_.count("experiment/" + name);
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
   state_.count("time/" + name, static_cast<std::uint64_t>(std::max<std::int64_t>(nanoseconds, 0)));
@@ -177,8 +212,7 @@ void Worker::count(const Case& c, const Verdict& verdict) {
     state_.count("class/" + cls);
     state_.count("signature/" + cls + "/" + slug_of(*verdict.finding));
   } else if (verdict.kind != Verdict::Kind::kPass) {
-    // What stands in brackets are this case's own numbers.
-    state_.count(kind + "/" + c.op + ": " + verdict.reason.substr(0, verdict.reason.find(" (")));
+    state_.count(kind + "/" + c.op + ": " + in_general(verdict.reason));
   }
 }
 

@@ -53,7 +53,8 @@ class Worker {
   std::size_t write(const Case& c, char* data, std::size_t capacity);
   void steer(Case& c, Rng& rng);
   void ask_for_truth(const Case& c, const Verdict& verdict);
-  void account(ExperimentKind kind, std::chrono::steady_clock::duration time, std::size_t new_features);
+  void account(const Experiment& experiment, std::chrono::steady_clock::duration time, const CheckResult& result,
+               std::size_t new_features);
   void count(const Case& c, const Verdict& verdict);
   void keep(const Case& c, const Finding& finding, std::size_t json_bytes);
   [[noreturn]] void leave(Leaving why, std::string_view message, int exit_code);

@@ -36,6 +36,7 @@ OptionSet options() {
   set.example = "  fusediff-worker corpus -seed=1 -runs=1000 -ignore_remaining_args=1 --target planted\n";
   set.shown.add_options()("help", "this text");
   add_setup_options(set.shown, 64);
+  add_experiment_option(set.shown);
   set.shown.add_options()("out", po::value<std::string>()->value_name("FOLDER")->default_value(""),
                           "the campaign's folder; without it the first finding ends the process");
   set.hidden.add_options()("state", po::value<std::string>()->default_value(""), "")(

@@ -53,6 +53,7 @@ OptionSet options() {
       "  fusediff fuzz --target ./my_ops.so --time 1h                    a library of yours\n";
   set.shown.add_options()("help", "this text");
   add_setup_options(set.shown, 64);
+  add_experiment_option(set.shown);
   set.shown.add_options()                                                                                       //
       ("time", po::value<std::string>()->value_name("TIME"), "stop after 90, 90s, 15m or 8h")                   //
       ("runs", po::value<std::string>()->value_name("N"), "stop after so many checks of all workers together")  //
@@ -122,6 +123,8 @@ Result<FuzzOptions> read_options(const po::variables_map& values) {
   if (!setup.ok()) return setup.error();
   fuzz.setup = *setup;
   fuzz.target_arguments = arguments_of(*setup);
+  for (const ExperimentKind kind : setup->experiments)
+    fuzz.target_arguments.push_back("--experiment=" + std::string(name_of(kind)));
   fuzz.child = child_options(*setup);
   if (Status read = read_limits(values, fuzz); !read.ok()) return read.error();
   if (Status read = read_folders(values, fuzz); !read.ok()) return read.error();
@@ -203,8 +206,10 @@ int run_fuzz(const Arguments& arguments) {
   std::cout << (*json ? summary_json(*result, fuzz_options->out) : summary_text(*result, fuzz_options->out))
             << std::flush;
   if (!result->interrupted && compared_nothing(result->status)) {
-    return fail(user_error("--target " + fuzz_options->setup.target +
-                           ": nothing was compared, every check was skipped or would not open; see the reasons above"));
+    return fail(user_error(
+        "--target " + fuzz_options->setup.target +
+        ": nothing was compared: every check was skipped, would not open, or no record has what --experiment "
+        "asks; see the reasons above"));
   }
   return exit_code_of(*result);
 }

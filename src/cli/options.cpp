@@ -109,14 +109,17 @@ void add_setup_options(po::options_description& options, std::uint64_t memory) {
       ("target-option", po::value<std::string>()->value_name("TEXT"), "handed to the target when it is opened")  //
       ("against-option", po::value<std::string>()->value_name("TEXT"), "likewise, for the other side")           //
       ("op", po::value<std::vector<std::string>>()->value_name("OP"), "only this operator; may be repeated")     //
-      ("experiment", po::value<std::vector<std::string>>()->value_name("NAME"),
-       "only this one of pair, repeat, threads, relation, gradient, history; may be repeated")  //
       ("timeout", po::value<std::string>()->value_name("TIME")->default_value("10"),
        "of one run of one path, before it counts as a hang")  //
       ("memory", po::value<std::string>()->value_name("MIB")->default_value(std::to_string(memory)),
        "of all tensors of one run; the process may take eight times as much and a GiB")                         //
       ("keep-context", po::bool_switch(), "keep the targets' contexts open between runs: faster, less strict")  //
       ("outside", po::bool_switch(), "also call what the schema forbids: it must be rejected");
+}
+
+void add_experiment_option(po::options_description& options) {
+  options.add_options()("experiment", po::value<std::vector<std::string>>()->value_name("NAME"),
+                        "only this one of pair, repeat, threads, relation, gradient, history; may be repeated");
 }
 
 Result<Setup> setup_of(const po::variables_map& values) {
@@ -147,7 +150,6 @@ Arguments arguments_of(const Setup& setup) {
   if (!setup.target_option.empty()) all.push_back("--target-option=" + setup.target_option);
   if (!setup.against_option.empty()) all.push_back("--against-option=" + setup.against_option);
   for (const std::string& op : setup.ops) all.push_back("--op=" + op);
-  for (const ExperimentKind kind : setup.experiments) all.push_back("--experiment=" + std::string(name_of(kind)));
   if (setup.keep_context) all.emplace_back("--keep-context");
   if (setup.outside) all.emplace_back("--outside");
   return all;

@@ -35,6 +35,8 @@ std::vector<std::string> rest_of(const po::variables_map& values);
 
 // --target, --against and the rest of what a Setup holds. memory: the default, in MiB.
 void add_setup_options(po::options_description& options, std::uint64_t memory);
+// --experiment, which setup_of() reads where it is there.
+void add_experiment_option(po::options_description& options);
 Result<Setup> setup_of(const po::variables_map& values);
 // The same setup, as a worker's or a child's command line spells it.
 Arguments arguments_of(const Setup& setup);

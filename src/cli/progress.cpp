@@ -181,7 +181,8 @@ std::vector<std::string> warnings(const FuzzStatus& status) {
 
 bool compared_nothing(const FuzzStatus& status) {
   const std::uint64_t all = total(checks_by(status.counts, true));
-  return all > 0 && of_verdict(status.counts, "skip") + of_verdict(status.counts, "harness_error") == all;
+  if (all == 0) return total(status.counts.of_kind("not_checked")) > 0;
+  return of_verdict(status.counts, "skip") + of_verdict(status.counts, "harness_error") == all;
 }
 
 std::string summary_text(const FuzzResult& result, const std::filesystem::path& out) {
@@ -211,6 +212,13 @@ std::string summary_text(const FuzzResult& result, const std::filesystem::path& 
   for (const std::string& warning : warnings(status)) text << warning << "\n";
   text << "findings " << classes_text(status) << "\n";
   append_findings(text, result.news);
+  std::size_t signatures = 0;
+  for (const auto& [cls, count] : status.classes) signatures += static_cast<std::size_t>(count);
+  if (signatures > result.news.size()) {
+    text << "  " << signatures - result.news.size()
+         << " more were seen and have no bundle of their own here: what is smallest of them shows as one of these, was "
+            "bundled before, or is still to be minimised\n";
+  }
   std::error_code code;
   if (!std::filesystem::is_empty(out / "found", code) && !code) {
     text << "not bundled yet: what is in " << (out / "found").string() << "; the next fuzz --out " << out.string()

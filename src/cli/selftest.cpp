@@ -33,7 +33,7 @@ OptionSet options() {
       "Exit code: 0 all as it must be, 1 not, 2 an option is wrong or nothing is built, 130 interrupted.";
   set.example =
       "  fusediff selftest --time 60 --seed 1 --seed 2        all of it, twice\n"
-      "  fusediff selftest planted_report_b3 --clean-time 0   one fault\n";
+      "  fusediff selftest planted_report_b3 --clean-time 0   one fault without its clean twin\n";
   set.rest = "targets";
   set.shown.add_options()("help", "this text")  //
       ("time", po::value<std::string>()->value_name("TIME")->default_value("60"), "for each fault and seed, at most")(
@@ -64,6 +64,8 @@ Result<std::vector<Planted>> chosen(const std::vector<std::string>& names) {
     const auto at = std::find(known.begin(), known.end(), name);
     if (at == known.end()) return user_error(not_one_of(name, "a planted target", known));
     some.push_back((*all)[static_cast<std::size_t>(at - known.begin())]);
+    const auto twin = std::find(known.begin(), known.end(), name + "_clean");
+    if (twin != known.end()) some.push_back((*all)[static_cast<std::size_t>(twin - known.begin())]);
   }
   return some;
 }

@@ -31,6 +31,7 @@ struct Engine::State {
   CheckResult finish(const ExperimentCheck& experiment, Verdict verdict) {
     CheckResult result;
     result.runs = experiment.budget().runs;
+    for (const Bytes& input : prepared->inputs) result.bytes += input.size();
     result.target_nanoseconds = experiment.budget().nanoseconds;
     if (options.feedback && !experiment.compared().empty()) {
       result.features =
@@ -77,6 +78,18 @@ Result<CheckResult> Engine::check(const Case& c, bool anew) {
   if (const Unprepared* failed = std::get_if<Unprepared>(&prepared)) {
     if (failed->skip) return skipped(failed->error.what);
     return failed->error;
+  }
+  for (std::size_t i = 0; i < c.experiment.calls.size(); ++i) {
+    const Case& call = c.experiment.calls[i];
+    const Operator* called = find(call.op);
+    if (called == nullptr)
+      return skipped(state.comparison.sides[0].target->name + " does not offer " + call.op +
+                     ", a call of the experiment");
+    const Result<Call> bound = bind(call, *called, state.options.max_bytes);
+    if (bound.ok()) continue;
+    const char* list = c.experiment.kind == ExperimentKind::kThreads ? "/mates/" : "/calls/";
+    return Error{bound.error().blame, "/experiment/" + std::string(name_of(c.experiment.kind)) + list +
+                                          std::to_string(i) + bound.error().what};
   }
   state.prepared = std::get<Prepared>(std::move(prepared));
   const std::unique_ptr<ExperimentCheck> experiment = make_experiment(

@@ -56,6 +56,7 @@ struct CheckResult {
   Verdict verdict;
   Features features;
   std::uint64_t runs = 0;                // of paths
+  std::uint64_t bytes = 0;               // of the case's inputs, as they are stored
   std::uint64_t target_nanoseconds = 0;  // inside them
 };
 
@@ -67,6 +68,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // A call within the experiment that is not legal is an error too; one that the target does not offer is a skip.
   // The verdict is a function of the case (and of the target's own randomness, whose rate it then states). An illegal
   // case is the user's error.
   // anew: explain a finding whose signature is known as if it were not.

@@ -19,7 +19,11 @@ constexpr int kSingles = 4;
 constexpr int kSinglesWithoutDirections = 16;
 constexpr std::size_t kWorstOfAPath = 3;
 constexpr int kPerturbations = 4;
-constexpr double kHuge = 4e9;
+// Beyond it a function that goes in steps of 1 (a quantiser, whose backward is zero by right) looks like a slope.
+constexpr double kHuge = 0x1p16;
+// Of `natural`, in units of the gradient's own dtype: terms of that size may cancel within a path whose record states
+// no bound.
+constexpr double kOwnRoundings = 16;
 constexpr double kShiftFactor = 4;         // as one side may be off against the other: the shift is of one rounding
 constexpr double kPerturbation = 0x1p-20;  // relative: a straight line for what follows, far above f64's rounding
 constexpr std::uint64_t kWork = std::uint64_t{1} << 25;
@@ -110,7 +114,7 @@ std::optional<Verdict> GradientSearch::set_up() {
   if (std::optional<Verdict> nothing = find_forward()) return nothing;
   truth_ = compute_truth(subject_.prepared, subject_.comparison, subject_.options, subject_.runner);
   measure_inputs();
-  if (huge_) return Verdict{Verdict::Kind::kVacuous, "no derivative is judged at numbers of more than 4e9", {}};
+  if (huge_) return Verdict{Verdict::Kind::kVacuous, "no derivative is judged at numbers of more than 65536", {}};
   take_gradients();
   measure_sensitivity();
   for (Gradient& gradient : gradients_) find_outside(gradient);
@@ -362,7 +366,14 @@ void GradientSearch::judge(Gradient& gradient, const Probe& probe, GradientSweep
     const double off = std::abs(*facts.truth - quotient->value) / (quotient->error + slack);
     found.push_back({gradient.output, std::nullopt, off, slack, facts});
   }
-  judge_paths(gradient, facts, *quotient, slack, reach, truth_is_wrong, found);
+  const OutputRule& rule = subject_.prepared.call.op->outputs[gradient.output];
+  const DType dtype = subject_.prepared.call.outputs[gradient.output].dtype;
+  // Terms are as large as the element itself is small, whatever size its step has.
+  const double at =
+      probe.index < 0 ? 0 : std::abs(forward_->point(probe.variable)[static_cast<std::size_t>(probe.index)]);
+  const double terms = at > 0 ? std::max(natural, prober_->total() / at) : natural;
+  const double own = rule.bound || !is_float(dtype) ? 0 : kOwnRoundings * float_format(dtype).unit_roundoff * terms;
+  judge_paths(gradient, facts, *quotient, slack + own, reach, truth_is_wrong, found);
   if (!found.empty() && !is_confirmed(probe, gradient_size, slack, found)) {
     ++tally_.unsettled;
     return;

@@ -153,7 +153,7 @@ TEST_F(SharedContext, WhatIsNotOfferedIsASkip) {
   wrong_where([] { return false; });
   const Verdict verdict = check(toy_, after(call_of("nowhere", 4)));
   EXPECT_EQ(verdict.kind, Verdict::Kind::kSkip);
-  EXPECT_THAT(verdict.reason, HasSubstr("does not offer any of the calls"));
+  EXPECT_THAT(verdict.reason, HasSubstr("does not offer nowhere, a call of the experiment"));
 }
 
 }  // namespace

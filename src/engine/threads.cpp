@@ -137,7 +137,9 @@ void ThreadsCheck::explain_cause(Finding& finding) {
     words = "needs " + mates_words() + " in flight" + (own.differing > 0 ? "" : " on one context");
     clean.push_back("equal calls alone");
   }
-  if (own.differing > 0) {
+  if (serial.differing > 0) {
+    // A thread's own calls come after one another too: its own context says nothing more.
+  } else if (own.differing > 0) {
     words += "; contexts of their own do not help: what the calls share lies outside the context";
   } else {
     clean.push_back("with own contexts");
