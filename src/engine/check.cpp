@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <unordered_map>
 
 #include "engine/experiment.h"
@@ -21,6 +22,18 @@ struct Explained {
 };
 constexpr std::size_t kMaxExplained = 4096;
 
+// How near an error comes to its bound: log2 of the smallest ratio of the two, 0 for one outside; 255 without any.
+std::uint8_t margin_of(const Finding& finding) {
+  constexpr double kMost = 15;
+  double smallest = 255;
+  for (const Difference& d : finding.differences) {
+    if (!d.bound || !d.error) continue;
+    const double error = std::max((*d.error)[0], (*d.error)[1]);
+    smallest = std::min(smallest, error > 0 ? std::clamp(std::log2(*d.bound / error), 0.0, kMost) : kMost);
+  }
+  return static_cast<std::uint8_t>(smallest);
+}
+
 RunLimits limits_of(const CheckOptions& options) { return {options.seconds, options.max_bytes}; }
 
 }  // namespace
@@ -37,6 +50,7 @@ struct Engine::State {
       result.features =
           features_of(prepared->call, prepared->views(), executions[0], executions[1], experiment.compared());
     }
+    if (verdict.finding) result.features.margin = margin_of(*verdict.finding);
     result.verdict = std::move(verdict);
     return result;
   }
