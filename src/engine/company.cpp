@@ -4,6 +4,15 @@
 #include <variant>
 
 namespace fusediff {
+namespace {
+
+// REQUIRES: it has its own; again after it was moved.
+void point_to_own(Companion& member) {
+  member.prepared = &*member.own;
+  member.inputs = member.own->views();
+}
+
+}  // namespace
 
 std::optional<Verdict> Company::gather() {
   const PathOf& side = subject_.comparison.sides[0];
@@ -22,9 +31,7 @@ std::optional<Verdict> Company::gather() {
       ++not_offered;
       continue;
     }
-    Companion& member = members_.emplace_back(*std::move(made));
-    member.prepared = &*member.own;
-    member.inputs = member.own->views();
+    point_to_own(members_.emplace_back(*std::move(made)));
   }
   if (not_offered > 0 && members_.size() == 1)
     return skip(side.target->name + " does not offer any of the calls of the experiment");
@@ -70,10 +77,7 @@ void Company::run_alone(Budget& budget) {
   }
   mates_ = members_.size() - 1;
   for (Companion& member : members_) {  // erasing has moved them
-    if (member.own) {
-      member.prepared = &*member.own;
-      member.inputs = member.own->views();
-    }
+    if (member.own) point_to_own(member);
   }
 }
 
@@ -81,8 +85,7 @@ bool Company::add(const Case& c, Budget& budget) {
   std::optional<Companion> made = prepared(c);
   if (!made) return false;
   Companion& member = members_.emplace_back(*std::move(made));
-  member.prepared = &*member.own;
-  member.inputs = member.own->views();
+  point_to_own(member);
   run_alone(member, budget);
   if (member.alone.ending == Ending::kOk) return true;
   members_.pop_back();
