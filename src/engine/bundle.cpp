@@ -35,7 +35,8 @@ Result<std::string> finding_text(const Bundle& bundle) {
   }
 }
 
-Status write_files(const fs::path& folder, const Bundle& bundle, const std::string& finding) {
+Status write_files(const fs::path& folder, const Bundle& bundle, const std::string& finding,
+                   std::span<const BundleFile> documents) {
   const std::pair<const char*, std::string> files[] = {
       {"case.json", write_case(with_bits_inline(bundle.smallest), 2) + "\n"},
       {"original.json", write_case(with_bits_inline(bundle.original), 2) + "\n"},
@@ -43,6 +44,9 @@ Status write_files(const fs::path& folder, const Bundle& bundle, const std::stri
       {"environment.json", bundle.environment}};
   for (const auto& [name, text] : files) {
     if (Status written = write_file(folder / name, text); !written.ok()) return written;
+  }
+  for (const BundleFile& document : documents) {
+    if (Status written = write_file(folder / document.name, document.text); !written.ok()) return written;
   }
   return {};
 }
@@ -70,7 +74,7 @@ Result<Case> read_case(const fs::path& file) {
 
 }  // namespace
 
-Result<fs::path> write_bundle(const fs::path& folder, const Bundle& bundle) {
+Result<fs::path> write_bundle(const fs::path& folder, const Bundle& bundle, std::span<const BundleFile> documents) {
   const std::string slug = slug_of(bundle.finding);
   const fs::path made = folder / (std::string(kTemporary) + slug + "-" + std::to_string(::getpid()));
   const Result<std::string> finding = finding_text(bundle);
@@ -78,7 +82,7 @@ Result<fs::path> write_bundle(const fs::path& folder, const Bundle& bundle) {
   std::error_code code;
   fs::remove_all(made, code);
   Status done = make_directories(made);
-  if (done.ok()) done = write_files(made, bundle, *finding);
+  if (done.ok()) done = write_files(made, bundle, *finding, documents);
   if (done.ok()) done = put(made, folder / slug);
   fs::remove_all(made, code);
   if (!done.ok()) return done.error();

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/status.h"
 #include "model/case.h"
 #include "model/finding.h"
+#include "model/recording.h"
 
 namespace fusediff {
 
@@ -24,10 +26,20 @@ struct Bundle {
   Finding finding;               // finding.json, of the smallest case
   std::optional<Replay> replay;  // in finding.json, as "replay"
   std::string environment;       // environment.json
+  // Its tensors are inputs.safetensors and outputs.safetensors; the rest is in nothing but the documents. Absent where
+  // the runs could not be recorded: a note of the finding says why.
+  std::optional<Recording> recording;
+};
+
+// A file that is made of the rest of a bundle: the issue text, the script.
+struct BundleFile {
+  std::string name;
+  std::string text;
 };
 
 // Writes folder/SLUG, in place of one that is there. The result is its path.
-Result<std::filesystem::path> write_bundle(const std::filesystem::path& folder, const Bundle& bundle);
+Result<std::filesystem::path> write_bundle(const std::filesystem::path& folder, const Bundle& bundle,
+                                           std::span<const BundleFile> documents = {});
 
 // Removes what a write_bundle that was killed left behind. REQUIRES: no other process writes there.
 void sweep_bundles(const std::filesystem::path& folder);

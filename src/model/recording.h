@@ -1,0 +1,45 @@
+// The runs that a finding is about, as they are made: every call with its layout, and the bytes of everything that goes
+// in and came out. What somebody needs to make them again without fusediff.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/call.h"
+#include "model/experiment.h"
+#include "model/safetensors.h"
+#include "model/tensor.h"
+
+namespace fusediff {
+
+// One call of one path, in the spelling of that side's own record: what run() is given.
+struct RecordedCall {
+  std::string op;
+  std::string path;
+  std::vector<CallAttr> attrs;      // every attribute, in schema order
+  std::vector<Tensor> inputs;       // likewise, absent ones too
+  std::vector<Tensor> outputs;      // likewise, those that are not wanted too
+  std::vector<std::string> stored;  // [inputs]: its name in Recording::inputs; "" where absent
+  bool pinned = false;              // on one CPU only
+};
+
+// Elements that hold the same bits: of one output in two runs of the same path, or twice in one run.
+struct SameBits {
+  std::string output;
+  std::array<int, 2> call{};                            // indices into Recording::calls[Side::kTarget]
+  std::array<std::vector<std::int64_t>, 2> elements{};  // logical row-major indices, of equal number; empty: all
+};
+
+struct Recording {
+  Experiment experiment;  // its kind, count, rounds and seed; its calls stand below
+  // [Side]: the case's own call first, then those of its experiment in their order. In a relation: the runs of the
+  // target side's path that are laid beside each other. The against side: empty where the experiment looks at one path.
+  std::array<std::vector<RecordedCall>, 2> calls;
+  std::vector<SameBits> same;         // of a relation
+  std::vector<StoredTensor> inputs;   // logical elements: "x"; of call i of the experiment "calls/i/x"
+  std::vector<StoredTensor> outputs;  // as seen once: "target/y", "against/y", and "truth/y" in f64 where there is one
+};
+
+}  // namespace fusediff
