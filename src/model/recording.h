@@ -28,18 +28,23 @@ struct RecordedCall {
 // Elements that hold the same bits: of one output in two runs of the same path, or twice in one run.
 struct SameBits {
   std::string output;
-  std::array<int, 2> call{};                            // indices into Recording::calls[Side::kTarget]
+  std::array<int, 2> call{};  // indices into Recording::calls[Side::kTarget], in the order of Finding::columns
   std::array<std::vector<std::int64_t>, 2> elements{};  // logical row-major indices, of equal number; empty: all
 };
 
 struct Recording {
   Experiment experiment;  // its kind, count, rounds and seed; its calls stand below
   // [Side]: the case's own call first, then those of its experiment in their order. In a relation: the runs of the
-  // target side's path that are laid beside each other. The against side: empty where the experiment looks at one path.
+  // target side's path that are laid beside each other, the one that the others are held to first. The against side:
+  // empty where the experiment looks at one path (all but pair and gradient).
   std::array<std::vector<RecordedCall>, 2> calls;
-  std::vector<SameBits> same;         // of a relation
-  std::vector<StoredTensor> inputs;   // logical elements: "x"; of call i of the experiment "calls/i/x"
-  std::vector<StoredTensor> outputs;  // as seen once: "target/y", "against/y", and "truth/y" in f64 where there is one
+  std::vector<SameBits> same;  // of a relation
+  // Logical elements: "x"; "calls/i/x" of calls[Side::kTarget][1 + i] (in a relation only where it is not "x" again).
+  std::vector<StoredTensor> inputs;
+  // As seen once: "target/y", "against/y", and "truth/y" in f64 where there is one. In a relation the two are the
+  // columns of the finding, each put together from its runs as the finding lays them out. Where calls share a context:
+  // what each gives alone, "target/y" and "target/calls/i/y". Stages that the call itself does not ask for too.
+  std::vector<StoredTensor> outputs;
 };
 
 }  // namespace fusediff
