@@ -221,8 +221,8 @@ class Minimizer {
 
   std::vector<std::string> notes(const Case& original) {
     const Asked asked{[this](const Case& c) -> std::optional<Verdict> { return verdict_of(c); },
-                      *predicate_.find(best_.op), limits_.max_bytes};
-    std::vector<std::string> notes = neighbours(best_, asked);
+                      *predicate_.find(best_.op), limits_.max_bytes, wanted_};
+    std::vector<std::string> notes = neighbours(original, best_, asked);
     for (std::string& note : experiment_needs(original, best_, asked)) notes.push_back(std::move(note));
     return notes;
   }

@@ -1,9 +1,13 @@
 #include "engine/minimize_notes.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
 
 #include "engine/resized.h"
 #include "engine/simpler_experiment.h"
+#include "model/number_text.h"
 
 namespace fusediff {
 namespace {
@@ -83,20 +87,179 @@ std::vector<std::string> calls_need(const Case& original, const Case& c, const A
   return notes;
 }
 
-}  // namespace
+constexpr std::int64_t kFarthest = 4096;  // from a dim's size, within the range that is tried
 
-std::vector<std::string> neighbours(const Case& smallest, const Asked& asked) {
+struct Notes {
   std::vector<std::string> notes;
-  for (const DimRule& dim : asked.op.dims) {
-    const auto at = smallest.dims.find(dim.name);
-    const std::int64_t size = at == smallest.dims.end() ? 0 : at->second;
-    for (const std::int64_t other : {size - 1, size + 1}) {
-      if (other < 0 || !passes(asked, at_size(smallest, asked, dim.name, other))) continue;
-      notes.push_back("passes with " + dim.name + " = " + std::to_string(other) + ", fails with " + dim.name + " = " +
-                      std::to_string(size));
+  std::vector<std::string> idle;  // what does not matter
+};
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+// How another value came out, as far as it says anything.
+enum class Seen { kPasses, kSame, kNothing };
+Seen seen_of(const Asked& asked, const Case& c) {
+  const std::optional<Verdict> verdict = asked.check(c);
+  if (!verdict) return Seen::kNothing;
+  if (verdict->finding) return signature_of(*verdict->finding) == asked.signature ? Seen::kSame : Seen::kNothing;
+  const bool passed = verdict->kind == Verdict::Kind::kPass || verdict->kind == Verdict::Kind::kVacuous;
+  return passed ? Seen::kPasses : Seen::kNothing;
+}
+
+// The nearest size towards `direction` that passes: farther and farther until one does, then back to where it begins.
+// same: takes the sizes that show the same finding.
+std::optional<std::int64_t> nearest_passing(const Case& c, const DimRule& dim, std::int64_t size, int direction,
+                                            const Asked& asked, std::set<std::int64_t>& same) {
+  const std::int64_t most = std::min(direction < 0 ? size : std::max(dim.high, size + 1) - size, kFarthest);
+  const auto look = [&](std::int64_t distance) {
+    const std::int64_t other = size + direction * distance;
+    const Seen seen = seen_of(asked, at_size(c, asked, dim.name, other));
+    if (seen == Seen::kSame) same.insert(other);
+    return seen == Seen::kPasses;
+  };
+  std::int64_t fails = 0;
+  for (std::int64_t distance = 1; distance <= most;
+       distance = distance == most ? most + 1 : std::min(2 * distance, most)) {
+    if (!look(distance)) {
+      fails = distance;
+      continue;
+    }
+    std::int64_t passes = distance;
+    while (passes - fails > 1) {
+      const std::int64_t middle = fails + (passes - fails) / 2;
+      (look(middle) ? passes : fails) = middle;
+    }
+    return size + direction * passes;
+  }
+  return std::nullopt;
+}
+
+void look_at_sizes(const Case& smallest, const DimRule& dim, const Asked& asked, Notes& found) {
+  const auto at = smallest.dims.find(dim.name);
+  const std::int64_t size = at == smallest.dims.end() ? 0 : at->second;
+  std::set<std::int64_t> same;
+  bool any_passes = false;
+  for (const int direction : {-1, 1}) {
+    const std::optional<std::int64_t> other = nearest_passing(smallest, dim, size, direction, asked, same);
+    if (!other) continue;
+    any_passes = true;
+    found.notes.push_back("passes with " + dim.name + " = " + std::to_string(*other) + ", fails with " + dim.name +
+                          " = " + std::to_string(size));
+  }
+  if (any_passes || same.empty()) return;
+  std::vector<std::string> sizes;
+  for (const std::int64_t other : same) sizes.push_back(std::to_string(other));
+  found.idle.push_back("the size of " + dim.name + " (the same with " + joined(sizes, ", ") + ")");
+}
+
+// Of several dims that are 0, any one is enough to empty a tensor: by itself none seems to matter.
+void look_at_zeros(const Case& smallest, const Asked& asked, Notes& found) {
+  std::vector<std::string> names, at_one;
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, size] : smallest.dims) {
+    if (size != 0) continue;
+    names.push_back(name);
+    at_one.push_back(name + " = 1");
+    sizes[name] = 1;
+  }
+  if (names.size() < 2) return;
+  Case other = resized(smallest, asked.op, sizes, asked.max_bytes);
+  other.experiment.calls = follow(smallest.experiment.calls, smallest, other, asked.op, asked.max_bytes);
+  if (seen_of(asked, other) != Seen::kPasses) return;
+  found.notes.push_back("passes with " + joined(at_one, ", ") + ", fails where one of " + joined(names, ", ") +
+                        " is 0");
+  std::erase_if(found.idle, [&](const std::string& idle) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return idle.starts_with("the size of " + name + " ("); });
+  });
+}
+
+std::string words(const AttrRule& rule, const AttrValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* real = std::get_if<double>(&value)) return short_decimal(*real);
+  const std::int64_t whole = std::get<std::int64_t>(value);
+  return rule.kind == AttrKind::kBool ? (whole != 0 ? "true" : "false") : std::to_string(whole);
+}
+
+// A few values that such an attribute may have.
+std::vector<AttrValue> values_of(const AttrRule& rule) {
+  std::vector<AttrValue> values = rule.also;
+  if (rule.standard) values.push_back(*rule.standard);
+  switch (rule.kind) {
+    case AttrKind::kBool:
+      values.insert(values.end(), {std::int64_t{0}, std::int64_t{1}});
+      break;
+    case AttrKind::kInt:
+      values.insert(values.end(), {rule.int_low, rule.int_high});
+      break;
+    case AttrKind::kFloat:
+      values.insert(values.end(), {rule.float_low, rule.float_high});
+      break;
+    case AttrKind::kChoice:
+      values.insert(values.end(), rule.choices.begin(), rule.choices.end());
+      break;
+  }
+  return values;
+}
+
+void look_at_attribute(const Case& original, const Case& smallest, const AttrRule& rule, const Asked& asked,
+                       Notes& found) {
+  if (rule.derived) return;
+  const auto at = smallest.attrs.find(rule.name);
+  const std::optional<AttrValue> own = at == smallest.attrs.end() ? rule.standard : at->second;
+  if (!own) return;
+  bool same = false, passes = false;
+  std::set<std::string> tried = {words(rule, *own)};
+  for (const AttrValue& value : values_of(rule)) {
+    if (passes || !tried.insert(words(rule, value)).second) continue;
+    Case other = smallest;
+    other.attrs[rule.name] = value;
+    const Seen seen = seen_of(asked, other);
+    same |= seen == Seen::kSame;
+    passes = seen == Seen::kPasses;
+    if (passes)
+      found.notes.push_back("passes with " + rule.name + " = " + words(rule, value) + ", fails with " + rule.name +
+                            " = " + words(rule, *own));
+  }
+  const bool dropped = original.attrs.contains(rule.name) && at == smallest.attrs.end();
+  if (!passes && (same || dropped)) found.idle.push_back("attribute " + rule.name);
+}
+
+bool is_all_zero(const InputValue& value) {
+  const Literal& constant = value.fill.constant;
+  return value.fill.kind == FillKind::kConstant && value.patches.empty() && value.set.empty() && constant.real == 0 &&
+         constant.integer == 0 && constant.bits == 0;
+}
+
+// What the original had of its tensors and the smallest case does without.
+void look_at_inputs(const Case& original, const Case& smallest, Notes& found) {
+  for (const auto& [name, value] : original.inputs) {
+    const auto left = smallest.inputs.find(name);
+    if (left == smallest.inputs.end()) {
+      found.idle.push_back("input " + name);
+    } else if (is_all_zero(left->second) && !is_all_zero(value)) {
+      found.idle.push_back("the values of " + name);
     }
   }
-  return notes;
+  for (const auto& [name, choice] : original.layout) {
+    if (!smallest.layout.contains(name)) found.idle.push_back("the layout of " + name);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> neighbours(const Case& original, const Case& smallest, const Asked& asked) {
+  Notes found;
+  for (const DimRule& dim : asked.op.dims) look_at_sizes(smallest, dim, asked, found);
+  look_at_zeros(smallest, asked, found);
+  for (const AttrRule& rule : asked.op.attrs) look_at_attribute(original, smallest, rule, asked, found);
+  look_at_inputs(original, smallest, found);
+  if (!found.idle.empty()) found.notes.push_back("does not matter: " + joined(found.idle, "; "));
+  return std::move(found.notes);
 }
 
 std::vector<std::string> experiment_needs(const Case& original, const Case& smallest, const Asked& asked) {

@@ -72,6 +72,12 @@ class Minimize : public testing::Test {
   Toy toy{kOp};
 };
 
+bool has_note(const Minimized& result, const std::string& note) {
+  if (std::find(result.notes.begin(), result.notes.end(), note) != result.notes.end()) return true;
+  for (const std::string& other : result.notes) ADD_FAILURE() << "has: " << other;
+  return false;
+}
+
 TEST_F(Minimize, AllThatDoesNotMatterGoes) {
   toy.paths["fused"] = path([](const fusediff_call&, std::int64_t, std::int64_t n) { return n == 2 ? 50 : 0; });
   const Minimized result = minimized(large());
@@ -83,9 +89,73 @@ TEST_F(Minimize, AllThatDoesNotMatterGoes) {
   EXPECT_FALSE(c.inputs.contains("w"));
   EXPECT_EQ(c.inputs.at("x").fill.kind, FillKind::kConstant);
   EXPECT_TRUE(c.inputs.at("x").set.empty());
-  EXPECT_NE(std::find(result.notes.begin(), result.notes.end(), "passes with N = 2, fails with N = 3"),
-            result.notes.end());
+  EXPECT_TRUE(has_note(result, "passes with N = 2, fails with N = 3"));
+  EXPECT_TRUE(has_note(result, "passes with T = 0, fails with T = 1"));
+  EXPECT_TRUE(
+      has_note(result, "does not matter: attribute gain; input w; the values of x; the layout of x; the layout of y"));
   EXPECT_GT(result.checks, 10);
+}
+
+TEST_F(Minimize, TheNearestSizeThatPassesIsFoundFarAway) {
+  // From 6 to 40, and nowhere else.
+  toy.paths["fused"] = path([](const fusediff_call& call, std::int64_t, std::int64_t) {
+    const std::int64_t n = call.inputs[0].shape[1];
+    return n >= 6 && n <= 40 ? 50 : 0;
+  });
+  Case c = large();
+  c.dims["N"] = 30;
+  c.inputs["x"].set.clear();
+  c.layout.clear();
+  const Minimized result = minimized(c);
+  EXPECT_EQ(result.smallest.dims.at("N"), 6);
+  EXPECT_TRUE(has_note(result, "passes with N = 5, fails with N = 6"));
+  EXPECT_TRUE(has_note(result, "passes with N = 41, fails with N = 6"));
+}
+
+TEST_F(Minimize, AnAttributeThatMattersIsNamedWithTheValueThatPasses) {
+  toy.paths["fused"] =
+      path([](const fusediff_call& call, std::int64_t, std::int64_t) { return attr(call, "gain") == 2 ? 50 : 0; });
+  EXPECT_TRUE(has_note(minimized(large()), "passes with gain = 1, fails with gain = 2"));
+}
+
+TEST_F(Minimize, OfTwoEmptyDimsNoneIsSaidNotToMatter) {
+  // The gradient of an empty batch is left as it was.
+  Toy sum(R"({"name": "op", "paths": ["fused", "unfused"],
+      "dims": {"B": {"range": [0, 8]}, "S": {"range": [0, 8]}, "N": {"range": [1, 8]}},
+      "inputs": [{"name": "x", "shape": ["B", "S"], "dtype": ["f32"]}],
+      "outputs": [{"name": "y", "shape": ["N"], "dtype": "=x"}]})");
+  const auto run = [](bool leaves_empty) {
+    return [leaves_empty](const fusediff_call& call) {
+      const fusediff_tensor& x = in(call, "x");
+      if (leaves_empty && x.shape[0] * x.shape[1] == 0) return FUSEDIFF_OK;
+      for (std::int64_t n = 0; n < out(call, "y").shape[0]; ++n) set(out(call, "y"), n, 1);
+      return FUSEDIFF_OK;
+    };
+  };
+  sum.paths = {{"fused", run(true)}, {"unfused", run(false)}};
+  Engine engine(fused_against_unfused(sum), quick());
+  const Case c = case_of(R"({"fusediff_case": 1, "op": "op", "dims": {"B": 0, "S": 5, "N": 3}, "dtypes": {"x": "f32"},
+      "inputs": {"x": {"fill": {"constant": 1}}}})");
+  const Result<Minimized> result = minimize(engine, c, {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->smallest.dims.at("S"), 0);
+  EXPECT_TRUE(has_note(*result, "passes with B = 1, S = 1, fails where one of B, S is 0"));
+  for (const std::string& note : result->notes) EXPECT_EQ(note.find("the size of B"), std::string::npos) << note;
+}
+
+TEST_F(Minimize, DimsThatOneRuleTiesFallTogether) {
+  Toy tied(R"({"name": "op", "paths": ["fused", "unfused"],
+      "dims": {"A": {"range": [1, 64]}, "B": {"range": [1, 64]}, "C": {"range": [1, 64]}},
+      "where": ["A == B", "B == C"],
+      "inputs": [{"name": "x", "shape": ["A", "B"], "dtype": ["f32"]}],
+      "outputs": [{"name": "y", "shape": ["A", "B"], "dtype": "=x"}]})");
+  tied.paths = {{"fused", each([](double x) { return x + 50; })}, {"unfused", each([](double x) { return x; })}};
+  Engine engine(fused_against_unfused(tied), quick());
+  const Case c = case_of(R"({"fusediff_case": 1, "op": "op", "dims": {"A": 24, "B": 24, "C": 24},
+      "dtypes": {"x": "f32"}, "inputs": {"x": {"fill": {"constant": 1}}}})");
+  const Result<Minimized> result = minimize(engine, c, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->smallest.dims, (std::map<std::string, std::int64_t>{{"A", 1}, {"B", 1}, {"C", 1}}));
 }
 
 TEST_F(Minimize, TheValueThatMattersStaysAndMovesWithItsColumn) {
@@ -150,6 +220,24 @@ TEST_F(Minimize, NeverEndsInAnotherBug) {
   const Minimized result = minimized(large());
   EXPECT_EQ(result.finding.cls, FindingClass::kDamage);
   EXPECT_EQ(result.smallest.dims.at("N"), 6);
+}
+
+TEST_F(Minimize, NeverEndsInAnotherBugThatIsEasierToReach) {
+  // Two faults of one operator: y in wide rows of a certain value, and z everywhere.
+  const Path y_at_777 = path([](const fusediff_call& call, std::int64_t t, std::int64_t n) {
+    const std::int64_t width = call.inputs[0].shape[1];
+    return width > 40 && get(in(call, "x"), t * width + n) >= 700 ? 50 : 0;
+  });
+  toy.paths["fused"] = [y_at_777](const fusediff_call& call) {
+    y_at_777(call);
+    const fusediff_tensor& z = out(call, "z");
+    for (std::int64_t t = 0; z.data != nullptr && t < z.shape[0]; ++t) set(z, t, -1e9);
+    return FUSEDIFF_OK;
+  };
+  const Minimized result = minimized(large());
+  EXPECT_EQ(result.finding.output, "y");
+  EXPECT_EQ(result.smallest.dims.at("N"), 41);
+  EXPECT_EQ(result.smallest.dims.at("T"), 1);
 }
 
 TEST_F(Minimize, NeverEndsInAMilderClassOfTheSameOutput) {

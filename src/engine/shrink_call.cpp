@@ -1,6 +1,8 @@
 #include "engine/shrink_call.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -115,7 +117,18 @@ bool CallShrinker::shrink_dims() {
       if (keeps(resized(best_, op_, {{dim.name, size}}, limits_.max_bytes))) return true;
     }
   }
-  // Dims that a rule ties together: both to the same fraction, or both down by one.
+  // Dims that a rule ties together: all, or two of them, to the same fraction, or down by one.
+  const auto all_by = [&](const std::function<std::int64_t(std::int64_t)>& smaller) {
+    std::map<std::string, std::int64_t> sizes;
+    for (const DimRule& dim : op_.dims) {
+      if (best_.dims[dim.name] > 1) sizes[dim.name] = smaller(best_.dims[dim.name]);
+    }
+    return sizes.size() > 2 && keeps(resized(best_, op_, sizes, limits_.max_bytes));
+  };
+  if (all_by([](std::int64_t) { return 1; }) || all_by([](std::int64_t n) { return n / 2; }) ||
+      all_by([](std::int64_t n) { return n - 1; })) {
+    return true;
+  }
   for (const DimRule& first : op_.dims) {
     for (const DimRule& second : op_.dims) {
       if (first.name >= second.name) continue;
@@ -130,9 +143,14 @@ bool CallShrinker::shrink_dims() {
 }
 
 bool CallShrinker::default_attributes() {
-  for (const auto& [name, value] : Case(best_).attrs) {
+  // What is the default need not be said; the call is the same.
+  std::erase_if(best_.attrs, [&](const auto& attr) {
+    const AttrRule* rule = op_.attr(attr.first);
+    return rule != nullptr && rule->standard && attr.second == *rule->standard;
+  });
+  for (const auto& [name, unused] : Case(best_).attrs) {
     const AttrRule* rule = op_.attr(name);
-    if (rule == nullptr || !rule->standard || value == *rule->standard) continue;
+    if (rule == nullptr || !rule->standard) continue;
     Case candidate = best_;
     candidate.attrs.erase(name);
     if (keeps(candidate)) return true;
