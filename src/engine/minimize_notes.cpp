@@ -151,9 +151,11 @@ void look_at_sizes(const Case& smallest, const DimRule& dim, const Asked& asked,
                           " = " + std::to_string(size));
   }
   if (any_passes || same.empty()) return;
-  std::vector<std::string> sizes;
-  for (const std::int64_t other : same) sizes.push_back(std::to_string(other));
-  found.idle.push_back("the size of " + dim.name + " (the same with " + joined(sizes, ", ") + ")");
+  const std::string sizes = same.size() == 1
+                                ? "with " + std::to_string(*same.begin())
+                                : "at " + std::to_string(same.size()) + " sizes from " + std::to_string(*same.begin()) +
+                                      " to " + std::to_string(*same.rbegin());
+  found.idle.push_back("the size of " + dim.name + " (the same " + sizes + ")");
 }
 
 // Of several dims that are 0, any one is enough to empty a tensor: by itself none seems to matter.
