@@ -135,7 +135,13 @@ class Desk {
     if (request->kind == Request::Kind::kOpen) return describe_setup(*opened_);
     const Result<Case> c = parse_case(request->case_text, request->folder);
     if (!c.ok()) return write_answer(c.error());
-    if (request->kind == Request::Kind::kMinimize) return minimize_case(*engine_, *c, *request, out_);
+    if (request->kind == Request::Kind::kMinimize) {
+      // What was explained once is not explained again for each candidate; the minimiser has the last one explained.
+      is_minimizing_ = true;
+      std::string answer = minimize_case(*engine_, *c, *request, out_);
+      is_minimizing_ = false;
+      return answer;
+    }
     return check_case(*engine_, *c);
   }
 
@@ -145,7 +151,9 @@ class Desk {
     Result<OpenedSetup> opened = open_setup(setup_);
     if (!opened.ok()) return opened.error();
     opened_.emplace(*std::move(opened));
-    engine_.emplace(opened_->comparison, check_options(setup_));
+    CheckOptions options = check_options(setup_);
+    options.is_known = [this](const std::string&) { return is_minimizing_; };
+    engine_.emplace(opened_->comparison, std::move(options));
     return {};
   }
 
@@ -153,6 +161,7 @@ class Desk {
   int out_;
   std::optional<OpenedSetup> opened_;
   std::optional<Engine> engine_;
+  bool is_minimizing_ = false;
 };
 
 }  // namespace
