@@ -2,6 +2,7 @@
 
 #include <array>
 #include <fstream>
+#include <functional>
 #include <utility>
 
 #include "model/json_text.h"
@@ -109,7 +110,13 @@ Error in_file(const std::filesystem::path& file, const std::string& what) {
   return user_error(quote(file.string()) + ": " + what);
 }
 
-Result<StoredTensor> read_from(std::ifstream& stream, std::uint64_t file_bytes, std::string_view name) {
+// The entries of a file's header, and where the data begins.
+struct Front {
+  std::vector<Entry> entries;
+  std::uint64_t data = 0;
+};
+
+Result<Front> read_front(std::ifstream& stream, std::uint64_t file_bytes) {
   std::string prefix(kPrefix, '\0');
   stream.read(prefix.data(), kPrefix);
   const Result<std::uint64_t> length =
@@ -119,12 +126,18 @@ Result<StoredTensor> read_from(std::ifstream& stream, std::uint64_t file_bytes, 
   if (!stream.read(header.data(), static_cast<std::streamsize>(*length))) return user_error("cannot be read");
   Result<std::vector<Entry>> entries = read_header(header, file_bytes - kPrefix - *length);
   if (!entries.ok()) return entries.error();
+  return Front{*std::move(entries), kPrefix + *length};
+}
+
+Result<StoredTensor> read_from(std::ifstream& stream, std::uint64_t file_bytes, std::string_view name) {
+  Result<Front> front = read_front(stream, file_bytes);
+  if (!front.ok()) return front.error();
   std::vector<std::string> legal;
-  for (Entry& entry : *entries) {
+  for (Entry& entry : front->entries) {
     legal.push_back(entry.tensor.name);
     if (entry.tensor.name != name) continue;
     entry.tensor.bytes.resize(entry.end - entry.begin);
-    stream.seekg(static_cast<std::streamoff>(kPrefix + *length + entry.begin));
+    stream.seekg(static_cast<std::streamoff>(front->data + entry.begin));
     stream.read(reinterpret_cast<char*>(entry.tensor.bytes.data()),
                 static_cast<std::streamsize>(entry.tensor.bytes.size()));
     if (!stream) return user_error("cannot be read");
@@ -133,9 +146,21 @@ Result<StoredTensor> read_from(std::ifstream& stream, std::uint64_t file_bytes, 
   return user_error(not_one_of(name, "a tensor in it", legal));
 }
 
-}  // namespace
+Result<std::vector<StoredSpan>> spans_from(std::ifstream& stream, std::uint64_t file_bytes) {
+  Result<Front> front = read_front(stream, file_bytes);
+  if (!front.ok()) return front.error();
+  std::vector<StoredSpan> spans;
+  for (Entry& entry : front->entries) {
+    spans.push_back({std::move(entry.tensor.name), entry.tensor.dtype, std::move(entry.tensor.shape),
+                     front->data + entry.begin, entry.end - entry.begin});
+  }
+  return spans;
+}
 
-Result<StoredTensor> read_safetensor(const std::filesystem::path& file, std::string_view name) {
+// Opens a regular file and lets `read` at it; what is wrong is said with the file's name.
+template <typename T>
+Result<T> with_file(const std::filesystem::path& file,
+                    const std::function<Result<T>(std::ifstream&, std::uint64_t)>& read) {
   std::error_code error;
   const auto status = std::filesystem::symlink_status(file, error);
   if (status.type() != std::filesystem::file_type::regular) {
@@ -144,9 +169,20 @@ Result<StoredTensor> read_safetensor(const std::filesystem::path& file, std::str
   const std::uintmax_t size = std::filesystem::file_size(file, error);
   std::ifstream stream(file, std::ios::binary);
   if (error || !stream) return in_file(file, "cannot be read");
-  Result<StoredTensor> tensor = read_from(stream, size, name);
-  if (!tensor.ok()) return in_file(file, tensor.error().what);
-  return tensor;
+  Result<T> result = read(stream, size);
+  if (!result.ok()) return in_file(file, result.error().what);
+  return result;
+}
+
+}  // namespace
+
+Result<StoredTensor> read_safetensor(const std::filesystem::path& file, std::string_view name) {
+  return with_file<StoredTensor>(
+      file, [name](std::ifstream& stream, std::uint64_t size) { return read_from(stream, size, name); });
+}
+
+Result<std::vector<StoredSpan>> list_safetensors(const std::filesystem::path& file) {
+  return with_file<std::vector<StoredSpan>>(file, spans_from);
 }
 
 Result<std::vector<StoredTensor>> parse_safetensors(std::string_view file) {
@@ -164,12 +200,12 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::string_view file) {
   return tensors;
 }
 
-std::string write_safetensors(std::span<const StoredTensor> tensors) {
+std::string safetensors_front(std::span<const StoredSpan> tensors) {
   std::string header;
   JsonText json(header, -1);
   std::uint64_t offset = 0;
   json.open('{');
-  for (const StoredTensor& tensor : tensors) {
+  for (const StoredSpan& tensor : tensors) {
     std::string_view dtype;
     for (const auto& [known, name] : kNames) dtype = known == tensor.dtype ? name : dtype;
     json.key(tensor.name);
@@ -179,15 +215,23 @@ std::string write_safetensors(std::span<const StoredTensor> tensors) {
     json.key("shape");
     json.integers(tensor.shape);
     json.key("data_offsets");
-    json.integers(std::vector<std::uint64_t>{offset, offset + tensor.bytes.size()});
+    json.integers(std::vector<std::uint64_t>{offset, offset + tensor.bytes});
     json.close('}');
-    offset += tensor.bytes.size();
+    offset += tensor.bytes;
   }
   json.close('}');
   while ((kPrefix + header.size()) % kAlign != 0) header += ' ';
-  std::string file;
-  for (std::size_t i = 0; i < kPrefix; ++i) file += static_cast<char>(header.size() >> (8 * i) & 255);
-  file += header;
+  std::string front;
+  for (std::size_t i = 0; i < kPrefix; ++i) front += static_cast<char>(header.size() >> (8 * i) & 255);
+  return front + header;
+}
+
+std::string write_safetensors(std::span<const StoredTensor> tensors) {
+  std::vector<StoredSpan> spans;
+  for (const StoredTensor& tensor : tensors) {
+    spans.push_back({tensor.name, tensor.dtype, tensor.shape, 0, tensor.bytes.size()});
+  }
+  std::string file = safetensors_front(spans);
   for (const StoredTensor& tensor : tensors) {
     file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
   }
