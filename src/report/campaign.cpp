@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "report/commands.h"
+#include "report/series.h"
 
 namespace fusediff {
 namespace {
@@ -61,6 +62,7 @@ class Fold {
     if (Status read = read_counts(); !read.ok()) return read.error();
     read_bundles();
     read_list();
+    report_.series = read_series(report_.folder, report_.problems);
     for (const fs::path& file : entries(report_.folder / "found")) {
       if (file.extension() == ".json") ++report_.waiting;
     }
@@ -112,8 +114,8 @@ class Fold {
     report_.target_seconds = seconds_of(json, "target_seconds");
     report_.checks = count_of(json, "checks");
     report_.jobs = count_of(json, "jobs");
-    target_ = json.value("target", "");
-    against_ = json.value("against", "");
+    report_.target = json.value("target", "");
+    report_.against = json.value("against", "");
     report_.restarts = count_of(json, "restarts");
     report_.corpus = count_of(json, "corpus");
     const Json& operators = json.at("checks_by_operator");
@@ -125,6 +127,12 @@ class Fold {
     if (json.contains("unasked")) report_.unasked = tally_of(json, "unasked");  // not of the first releases
     if (const auto at = json.find("experiments"); at != json.end() && at->is_object()) {
       for (const auto& [name, figures] : at->items()) report_.experiments[name] = figures.value("seconds", 0.0);
+    }
+    if (const auto at = json.find("experiments_by_operator"); at != json.end() && at->is_object()) {
+      for (const auto& [op, experiments] : at->items()) {
+        for (const auto& [name, unused] : experiments.items())
+          report_.asked[op][name] = tally_of(experiments, name.c_str());
+      }
     }
     counted_ = tally_of(json, "signature");
   }
@@ -142,9 +150,22 @@ class Fold {
         ++report_.findings[at->second].bundles;
         continue;
       }
-      report_.findings.push_back({std::move(bundle->finding), std::move(bundle->smallest), bundle->replay, folder, 1, 0,
-                                  replay_command(folder, target_, against_)});
+      report_.findings.push_back(reported(*std::move(bundle), folder));
     }
+  }
+
+  ReportedFinding reported(Bundle bundle, const fs::path& folder) const {
+    ReportedFinding made;
+    made.finding = std::move(bundle.finding);
+    made.smallest = std::move(bundle.smallest);
+    made.replay = bundle.replay;
+    made.bundle = folder;
+    made.environment = std::move(bundle.environment);
+    for (const fs::path& file : entries(folder)) made.files.push_back(file.filename().string());
+    made.command = replay_command(folder, report_.target, report_.against);
+    made.minimize = minimize_command(folder, made.finding.targets, report_.target, report_.against);
+    if (std::binary_search(made.files.begin(), made.files.end(), "repro.py")) made.repro = repro_command(folder);
+    return made;
   }
 
   // What is listed counts as seen once where nothing counted it.
@@ -199,12 +220,23 @@ class Fold {
   }
 
   CampaignReport report_;
-  std::string target_, against_;  // as the campaign named them
   Tally counted_;                 // by CLASS/SLUG
   std::set<std::string> listed_;  // likewise, in findings.jsonl
 };
 
 }  // namespace
+
+std::string_view name_of(Standing standing) {
+  switch (standing) {
+    case Standing::kUnknown:
+      return "new";
+    case Standing::kKnown:
+      return "known";
+    case Standing::kExpired:
+      return "expired";
+  }
+  return "new";
+}
 
 Result<CampaignReport> fold_campaign(const fs::path& folder) { return Fold(folder).run(); }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/campaign.h"
-#include "report/commands.h"
+#include "report/facts.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -25,20 +25,10 @@ std::string right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-std::string counted(std::uint64_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
 std::string tenths(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.1f", value);
   return text;
-}
-
-std::uint64_t total(const Tally& tally) {
-  std::uint64_t sum = 0;
-  for (const auto& [name, count] : tally) sum += count;
-  return sum;
 }
 
 std::string head(const CampaignReport& report) {
@@ -136,14 +126,8 @@ std::string finding_text(const ReportedFinding& reported, std::size_t number) {
   }
   for (const std::string& sentence : f.influence) append_field(text, "influence", sentence);
   for (const std::string& note : f.notes) append_field(text, "note", note);
-  std::string seen;
-  if (reported.seen > 0) seen = "in " + counted(reported.seen, "check", "checks");
-  if (reported.replay) {
-    seen += std::string(seen.empty() ? "" : "; ") + "replayed " + std::to_string(reported.replay->same) + " of " +
-            std::to_string(reported.replay->runs);
-  }
-  if (reported.bundles > 1) seen += "; " + std::to_string(reported.bundles) + " bundles, the first is named here";
-  append_field(text, "seen", seen);
+  append_field(text, "seen", certainty_of(reported));
+  append_field(text, "ledger", standing_of(reported));
   append_field(text, "bundle", reported.bundle.string());
   append_field(text, "replay", reported.command);
   return text;
@@ -151,10 +135,7 @@ std::string finding_text(const ReportedFinding& reported, std::size_t number) {
 
 // The most frequent first.
 std::string reasons(const char* title, const Tally& tally) {
-  std::vector<std::pair<std::uint64_t, std::string>> sorted;
-  for (const auto& [reason, count] : tally) sorted.emplace_back(count, reason);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  const auto sorted = most_frequent(tally);
   std::string text = "  " + left(title, 13) + std::to_string(total(tally)) + "\n";
   for (std::size_t i = 0; i < std::min(kReasonsShown, sorted.size()); ++i) {
     text += "  " + right(std::to_string(sorted[i].first), 12) + "  " + sorted[i].second + "\n";
@@ -189,6 +170,10 @@ std::string negative_space(const CampaignReport& report) {
     text += "\nnot bundled yet: " + counted(report.waiting, "file", "files") + " in " +
             (report.folder / "found").string() + "; the next fusediff fuzz --out " + report.folder.string() +
             " goes on with it\n";
+  }
+  if (!report.vanished.empty()) {
+    text += "\nin the ledger and no longer seen: take them out of " + report.ledger.string() + "\n";
+    for (const LedgerEntry& entry : report.vanished) text += "  " + entry.signature + "  " + entry.issue + "\n";
   }
   return text;
 }

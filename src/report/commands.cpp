@@ -29,6 +29,19 @@ std::string replay_command(const std::filesystem::path& bundle, const std::strin
   return command;
 }
 
+std::string minimize_command(const std::filesystem::path& bundle, const std::array<std::string, 2>& targets,
+                             const std::string& target, const std::string& against) {
+  std::string command = "fusediff minimize " + shell_word((bundle / "original.json").string());
+  command += " --target " + shell_word(target.empty() ? targets[0] : target);
+  const std::string& other = against.empty() ? targets[1] : against;
+  if (!other.empty()) command += " --against " + shell_word(other);
+  return command;
+}
+
+std::string repro_command(const std::filesystem::path& bundle) {
+  return "python3 " + shell_word((bundle / "repro.py").string());
+}
+
 std::string report_command(const std::filesystem::path& folder) {
   return "fusediff report " + shell_word(folder.string());
 }

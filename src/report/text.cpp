@@ -12,29 +12,6 @@
 namespace fusediff {
 namespace {
 
-std::array<std::string, 2> side_names(const Finding& f) {
-  if (!f.columns[0].empty()) return f.columns;
-  if (f.paths[0] != f.paths[1]) return f.paths;
-  if (f.targets[0] != f.targets[1]) return f.targets;
-  return {"target", "against"};
-}
-
-// The evidence speaks of target and against; a reader thinks of the paths' names.
-std::string in_own_words(std::string text, const Finding& f) {
-  const std::array<std::string, 2> names = side_names(f);
-  for (const auto& [generic, own] : {std::pair<std::string, std::string>{"(target)", "(" + names[0] + ")"},
-                                     {"(against)", "(" + names[1] + ")"},
-                                     {"target picks", names[0] + " picks"},
-                                     {"against picks", names[1] + " picks"},
-                                     {"the target side", "the " + names[0] + " side"},
-                                     {"the against side", "the " + names[1] + " side"}}) {
-    for (std::size_t at = text.find(generic); at != std::string::npos; at = text.find(generic, at + own.size())) {
-      text.replace(at, generic.size(), own);
-    }
-  }
-  return text;
-}
-
 std::string accused(const Evidence& evidence, const Finding& f) {
   return evidence.accused ? side_names(f)[index_of(*evidence.accused)] + ": " : "";
 }
@@ -222,6 +199,29 @@ std::string describe_finding(const Finding& f, const Case& c) {
 }
 
 }  // namespace
+
+std::array<std::string, 2> side_names(const Finding& f) {
+  if (!f.columns[0].empty()) return f.columns;
+  if (f.paths[0] != f.paths[1]) return f.paths;
+  if (f.targets[0] != f.targets[1]) return f.targets;
+  return {"target", "against"};
+}
+
+// The evidence speaks of target and against; a reader thinks of the paths' names.
+std::string in_own_words(std::string text, const Finding& f) {
+  const std::array<std::string, 2> names = side_names(f);
+  for (const auto& [generic, own] : {std::pair<std::string, std::string>{"(target)", "(" + names[0] + ")"},
+                                     {"(against)", "(" + names[1] + ")"},
+                                     {"target picks", names[0] + " picks"},
+                                     {"against picks", names[1] + " picks"},
+                                     {"the target side", "the " + names[0] + " side"},
+                                     {"the against side", "the " + names[1] + " side"}}) {
+    for (std::size_t at = text.find(generic); at != std::string::npos; at = text.find(generic, at + own.size())) {
+      text.replace(at, generic.size(), own);
+    }
+  }
+  return text;
+}
 
 std::string headline(const Finding& f) {
   std::string text = std::string(name_of(f.cls)) + " in " + f.op;

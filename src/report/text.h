@@ -1,6 +1,7 @@
 // A verdict in words, for a terminal: what, where, how certain, how to see it again. Decides nothing.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ std::string meaning_of(FindingClass cls);
 std::string comparison_of(const Finding& finding, const Case& c);
 // "stage 1 (norm_out)"; "" where no stage is to blame.
 std::string blame_of(const Finding& finding);
+// What a reader calls the two sides: the columns of an experiment, else the paths, else the targets.
+std::array<std::string, 2> side_names(const Finding& finding);
+// A sentence of the evidence that speaks of target and against, with these names in their place.
+std::string in_own_words(std::string sentence, const Finding& finding);
 // What the oracles saw, a line each, the naming one first.
 std::vector<std::string> evidence_of(const Finding& finding);
 
