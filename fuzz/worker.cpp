@@ -207,6 +207,9 @@ void Worker::account(const Experiment& experiment, std::chrono::steady_clock::du
 void Worker::count(const Case& c, const Verdict& verdict) {
   const std::string kind(name_of(verdict.kind));
   state_.count("check/" + c.op + "/" + kind);
+  const std::string asked = c.op + "/" + std::string(name_of(c.experiment.kind));
+  state_.count("asked/" + asked);
+  if (verdict.kind == Verdict::Kind::kPass) state_.count("passed/" + asked);
   if (verdict.finding) {
     const std::string cls(name_of(verdict.finding->cls));
     state_.count("class/" + cls);

@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "campaign/ask.h"
 #include "campaign/found.h"
+#include "campaign/series.h"
 #include "campaign/worker_process.h"
 #include "model/case_json.h"
 
@@ -109,6 +110,7 @@ class Campaign {
                         ": another fusediff fuzz runs in this folder; name another or end that one");
     }
     sweep(options_.out);
+    series_.emplace(options_.out);
     if (Status opened = open_sides(); !opened.ok()) return opened;
     return make_workers();
   }
@@ -120,6 +122,7 @@ class Campaign {
     analysis.sides = result_.sides;
     analysis.seconds = options_.setup.seconds;
     analysis.minimize_seconds = options_.minimize_seconds;
+    analysis.documents = options_.documents;
     Analyst analyst(std::move(analysis));
     const Status worked = look(analyst);
     stop_workers(analyst);
@@ -129,6 +132,7 @@ class Campaign {
     result_.interrupted = interrupted_.load();
     result_.status = status(analyst);
     if (hooks_.status) hooks_.status(result_.status);
+    append_to_series();
     replace_snapshot(options_.out / "stats.json", status_json(result_.status));
     const Status written = write_file(options_.out / "summary.json", status_json(result_.status));
     if (!worked.ok()) return worked.error();
@@ -227,7 +231,23 @@ class Campaign {
       next_stats_ = at + kStatsEvery;
       corpus_ = count_entries(corpus_folder(options_.out));
       replace_snapshot(options_.out / "stats.json", status_json(result_.status));
+      if (series_->due(result_.status.seconds)) append_to_series();
     }
+  }
+
+  void append_to_series() {
+    const FuzzStatus& s = result_.status;
+    SeriesPoint point{s.seconds,
+                      s.counts.checks,
+                      static_cast<double>(s.counts.target_nanoseconds) * 1e-9,
+                      s.corpus,
+                      0,
+                      distinct_findings(s.counts)};
+    for (int i = 0; i < plan_.jobs; ++i) {
+      const fs::path log = workers_folder(options_.out) / (std::to_string(i) + ".log");
+      point.features = std::max(point.features, features_in_log(log));
+    }
+    series_->append(point);
   }
 
   void scan(Analyst& analyst) {
@@ -298,22 +318,28 @@ class Campaign {
     s.jobs = plan_.jobs;
     s.target = options_.setup.target;
     s.against = options_.setup.against;
-    std::set<std::pair<std::string, std::string>> distinct;  // class, slug
-    for (const auto& [key, count] : s.counts.of_kind("signature")) {
+    for (const auto& [cls, slug] : distinct_findings(s.counts)) ++s.classes[cls];
+    return s;
+  }
+
+  // Signatures of this run.
+  std::set<ClassAndSlug> distinct_findings(const Counts& counts) const {
+    std::set<ClassAndSlug> distinct;
+    for (const auto& [key, count] : counts.of_kind("signature")) {
       const std::size_t slash = key.find('/');
       if (slash != std::string::npos) distinct.insert({key.substr(0, slash), key.substr(slash + 1)});
     }
     for (const News& news : result_.news) {
       distinct.insert({std::string(name_of(news.finding.cls)), slug_of(news.finding)});
     }
-    for (const auto& [cls, slug] : distinct) ++s.classes[cls];
-    return s;
+    return distinct;
   }
 
   const FuzzOptions& options_;
   const std::atomic<bool>& interrupted_;
   const FuzzHooks& hooks_;
   std::optional<FolderLock> lock_;
+  std::optional<Series> series_;  // from prepare() on
   WorkerPlan plan_;
   std::vector<WorkerProcess> workers_;
   FuzzResult result_;
@@ -350,6 +376,14 @@ std::string status_json(const FuzzStatus& status) {
     if (slash != std::string::npos) operators[key.substr(0, slash)][key.substr(slash + 1)] = count;
   }
   json["checks_by_operator"] = operators;
+  nlohmann::ordered_json asked = nlohmann::ordered_json::object();
+  for (const auto& [kind, name] : {std::pair("asked", "checks"), std::pair("passed", "pass")}) {
+    for (const auto& [key, count] : counts.of_kind(kind)) {
+      const std::size_t slash = key.rfind('/');
+      if (slash != std::string::npos) asked[key.substr(0, slash)][key.substr(slash + 1)][name] = count;
+    }
+  }
+  json["experiments_by_operator"] = asked;
   nlohmann::ordered_json experiments = nlohmann::ordered_json::object();
   for (const auto& [name, count] : counts.of_kind("experiment")) experiments[name]["checks"] = count;
   for (const auto& [name, nanoseconds] : counts.of_kind("time"))

@@ -27,7 +27,7 @@ enum class Leaving : std::uint32_t {
 };
 
 // What was counted, by key. A key is a kind, a slash, a name: "check/OP/VERDICT", "class/flip", "skip/REASON",
-// "experiment/threads" and, in nanoseconds, "time/threads".
+// "experiment/threads", "asked/OP/threads" and of those "passed/OP/threads", and, in nanoseconds, "time/threads".
 struct Counts {
   std::uint64_t checks = 0;
   std::uint64_t target_nanoseconds = 0;  // inside the paths
