@@ -14,6 +14,7 @@
 #include "model/case_json.h"
 #include "model/finding_json.h"
 #include "model/inline_bits.h"
+#include "model/safetensors.h"
 
 namespace fusediff {
 namespace {
@@ -24,6 +25,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTemporary = ".tmp-";
 constexpr std::uint64_t kMaxFindingBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxEnvironmentBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxTensorFile = kMaxBundleTensorBytes + (std::uint64_t{16} << 20);  // with its header
+constexpr const char* kInputsFile = "inputs.safetensors";
+constexpr const char* kOutputsFile = "outputs.safetensors";
 
 Result<std::string> finding_text(const Bundle& bundle) {
   try {
@@ -44,6 +48,11 @@ Status write_files(const fs::path& folder, const Bundle& bundle, const std::stri
       {"environment.json", bundle.environment}};
   for (const auto& [name, text] : files) {
     if (Status written = write_file(folder / name, text); !written.ok()) return written;
+  }
+  if (bundle.recording) {
+    Status written = write_file(folder / kInputsFile, write_safetensors(bundle.recording->inputs));
+    if (written.ok()) written = write_file(folder / kOutputsFile, write_safetensors(bundle.recording->outputs));
+    if (!written.ok()) return written;
   }
   for (const BundleFile& document : documents) {
     if (Status written = write_file(folder / document.name, document.text); !written.ok()) return written;
@@ -72,6 +81,33 @@ Result<Case> read_case(const fs::path& file) {
   return c;
 }
 
+// Nothing where the folder has no such file.
+Result<std::optional<std::vector<StoredTensor>>> read_tensors(const fs::path& file) {
+  std::error_code code;
+  const fs::file_status status = fs::symlink_status(file, code);
+  if (status.type() == fs::file_type::not_found) return std::optional<std::vector<StoredTensor>>();
+  if (status.type() != fs::file_type::regular) return user_error(file.string() + ": is not a regular file");
+  const Result<std::string> text = read_file(file, kMaxTensorFile);
+  if (!text.ok()) return text.error();
+  Result<std::vector<StoredTensor>> tensors = parse_safetensors(*text);
+  if (!tensors.ok()) return user_error(file.string() + ": " + tensors.error().what);
+  return std::optional(*std::move(tensors));
+}
+
+Status read_recording(const fs::path& folder, Bundle& bundle) {
+  Result<std::optional<std::vector<StoredTensor>>> inputs = read_tensors(folder / kInputsFile);
+  if (!inputs.ok()) return inputs.error();
+  Result<std::optional<std::vector<StoredTensor>>> outputs = read_tensors(folder / kOutputsFile);
+  if (!outputs.ok()) return outputs.error();
+  if (!*inputs && !*outputs) return {};
+  bundle.recording.emplace();
+  if (*inputs) bundle.recording->inputs = **std::move(inputs);
+  if (*outputs) bundle.recording->outputs = **std::move(outputs);
+  bundle.recording->experiment = bundle.smallest.experiment;
+  bundle.recording->experiment.calls.clear();
+  return {};
+}
+
 }  // namespace
 
 Result<fs::path> write_bundle(const fs::path& folder, const Bundle& bundle, std::span<const BundleFile> documents) {
@@ -98,7 +134,7 @@ void sweep_bundles(const fs::path& folder) {
   for (const fs::path& path : stale) fs::remove_all(path, code);
 }
 
-Result<Bundle> read_bundle(const fs::path& path) {
+Result<Bundle> read_bundle(const fs::path& path, BundleTensors tensors) {
   Bundle bundle;
   Result<Case> smallest = read_case(path / "case.json");
   if (!smallest.ok()) return smallest.error();
@@ -127,6 +163,8 @@ Result<Bundle> read_bundle(const fs::path& path) {
   bundle.smallest = *std::move(smallest);
   bundle.original = *std::move(original);
   bundle.environment = *std::move(environment);
+  if (tensors == BundleTensors::kLeft) return bundle;
+  if (Status status = read_recording(path, bundle); !status.ok()) return status.error();
   return bundle;
 }
 

@@ -2,6 +2,7 @@
 // or runs a file that it names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -44,7 +45,14 @@ Result<std::filesystem::path> write_bundle(const std::filesystem::path& folder, 
 // Removes what a write_bundle that was killed left behind. REQUIRES: no other process writes there.
 void sweep_bundles(const std::filesystem::path& folder);
 
-// path: the bundle's folder. Errors are the user's and name the file.
-Result<Bundle> read_bundle(const std::filesystem::path& path);
+// Larger tensors are never written: who records drops them and says so in a note.
+inline constexpr std::uint64_t kMaxBundleTensorBytes = std::uint64_t{256} << 20;  // of each of the two files
+
+// Of Bundle::recording: its inputs and outputs, or no tensor at all.
+enum class BundleTensors { kRead, kLeft };
+
+// path: the bundle's folder. Errors are the user's and name the file. Of the recording only the tensors come back; it
+// is absent where the folder has none, as bundles of the first version.
+Result<Bundle> read_bundle(const std::filesystem::path& path, BundleTensors tensors = BundleTensors::kRead);
 
 }  // namespace fusediff

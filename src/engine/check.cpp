@@ -8,6 +8,7 @@
 #include "engine/experiment.h"
 #include "engine/features.h"
 #include "engine/prepare.h"
+#include "engine/record.h"
 #include "engine/truth.h"
 #include "model/expand.h"
 
@@ -189,6 +190,17 @@ bool Engine::has_truth(const Case& c) {
   std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
   const Prepared* prepared = std::get_if<Prepared>(&made);
   return prepared != nullptr && !compute_truth(*prepared, state.comparison, state.options, state.runner).path.empty();
+}
+
+Result<Recording> Engine::record(const Case& c, bool run) {
+  State& state = *state_;
+  const Operator* op = find(c.op);
+  if (op == nullptr) return user_error(state.comparison.sides[0].target->name + " does not offer " + c.op);
+  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
+  if (const Unprepared* failed = std::get_if<Unprepared>(&made)) return failed->error;
+  std::array<Execution, 2> executions;
+  return fusediff::record(
+      {c, std::get<Prepared>(made), state.comparison, state.options, state.runner, state.draws, executions}, run);
 }
 
 const Operator* Engine::find(std::string_view op) const { return schema().find(op); }

@@ -14,6 +14,7 @@
 #include "model/case.h"
 #include "model/execution.h"
 #include "model/finding.h"
+#include "model/recording.h"
 #include "run/runner.h"
 #include "target/target.h"
 
@@ -94,6 +95,9 @@ class Engine {
 
   // Is there an f64 truth for this case's outputs? False too where it cannot be run.
   bool has_truth(const Case& c);
+
+  // The runs that the case is about, with everything that they take and give: engine/record.h.
+  Result<Recording> record(const Case& c, bool run);
 
   const Operator* find(std::string_view op) const;  // of the target side's schema
   const Schema& schema() const;

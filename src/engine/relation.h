@@ -14,6 +14,7 @@
 #include "engine/relation_runs.h"
 #include "engine/same_value.h"
 #include "engine/side.h"
+#include "model/recording.h"
 
 namespace fusediff {
 
@@ -27,6 +28,12 @@ class RelationCheck : public ExperimentCheck {
 
   const std::vector<bool>& compared() const override { return compared_; }
   const Budget& budget() const override { return budget_; }
+
+  // Instead of a first look: the runs in which the difference shows, as engine/record.h says; the last ones where it
+  // does not. The outputs are those of judged_call(), in both ways.
+  Status record(bool run, Recording& recording);
+  const Call& judged_call() const { return asking_.question.judged; }
+  Truth judged_truth();
 
  private:
   // A way, run: each call as it came back, and what they say together of the judged call.
@@ -67,6 +74,9 @@ class RelationCheck : public ExperimentCheck {
   Finding finding(const Judgement& judgement, const std::array<Rate, 2>& rates);
   bool differs(const Way& way);
   void note_where_it_moves();
+  void record_way(const Way& way, Recording& recording) const;
+  void record_odd(std::size_t odd, Recording& recording) const;
+  void record_outputs(Recording& recording);
   void note_single_tensors();
 
   const Subject subject_;
