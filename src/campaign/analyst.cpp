@@ -13,6 +13,7 @@
 #include "campaign/environment.h"
 #include "campaign/flaky.h"
 #include "campaign/found.h"
+#include "campaign/recorder.h"
 #include "model/case_json.h"
 
 namespace fusediff {
@@ -58,6 +59,14 @@ void turn_into_nondeterminism(Bundle& bundle) {
                            std::to_string(bundle.replay->runs) + " replays in a fresh process show it";
   f.cls = FindingClass::kNondeterminism;
   f.evidence.insert(f.evidence.begin(), Evidence{f.cls, f.oracle, f.output, f.stage, {}, what});
+}
+
+// The calls as they were made with the tensors as they were read back.
+Recording with_tensors_of(const Recording& calls, const Bundle& stored) {
+  Recording both;
+  both.calls = calls.calls;
+  both.inputs = stored.recording->inputs;
+  return both;
 }
 
 }  // namespace
@@ -191,12 +200,13 @@ Status Analyst::work_on_killer(const Job& job) {
 }
 
 // Replaces smallest and finding by what the minimiser made of them. A child that dies of it leaves them as they are.
-void Analyst::minimize_into(Bundle& bundle, const std::string& signature) {
+void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool kills) {
   Request request;
   request.kind = Request::Kind::kMinimize;
   request.case_text = write_case(bundle.original);
   request.seconds = time_for_one();
   request.tries = tries_for(bundle.finding);
+  if (kills) request.apart = options_.child.arguments;
   if (request.seconds <= 0) {
     bundle.finding.notes.push_back("not minimised: the time of the campaign was up");
     return;
@@ -219,21 +229,45 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature) {
   if (other != signature) bundle.finding.notes.push_back("first seen as: " + signature);
 }
 
-// An error of a check is a run that does not show the finding: the reason stands in notes.
-Replay Analyst::replay(const Case& c, const std::string& signature, std::vector<std::string>& notes) {
+void Analyst::record(Bundle& bundle, bool kills) const {
+  record_into(bundle, {options_.child, findings_folder(options_.out), options_.seconds}, kills);
+}
+
+// Where there is no room for its tensors a bundle is written without them.
+Result<fs::path> Analyst::write(Bundle& bundle, bool documents) const {
+  const auto made = [&] {
+    return documents && options_.documents ? options_.documents(bundle) : std::vector<BundleFile>();
+  };
+  Result<fs::path> path = write_bundle(findings_folder(options_.out), bundle, made());
+  if (path.ok() || !bundle.recording) return path;
+  bundle.recording.reset();
+  bundle.finding.notes.push_back("inputs and outputs are not kept: " + path.error().what);
+  return write_bundle(findings_folder(options_.out), bundle, made());
+}
+
+// From the folder alone, as whoever gets it would. An error of a check is a run that does not show the finding: the
+// reason stands in the bundle's notes, and so it does where another run gets other inputs than were recorded.
+Replay Analyst::replay(const Bundle& stored, const std::string& signature, Bundle& bundle) {
+  std::vector<std::string>& notes = bundle.finding.notes;
   Replay replay;
+  bool same_inputs = true;
   Child child(options_.child);
   const double until = now() + std::min(kReplaySeconds, time_for_one());
   do {
-    const Result<Seen> seen = check_in_child(child, c, options_.sides, options_.seconds);
+    child.end();
+    const Result<Seen> seen = check_in_child(child, stored.smallest, options_.sides, options_.seconds);
     if (seen.ok() && seen->stopped) break;
     ++replay.runs;
     if (!seen.ok()) {
       notes.push_back("a replay failed: " + seen.error().what);
       break;
     }
-    if (seen->finding && signature_of(*seen->finding) == signature) ++replay.same;
+    if (!seen->finding || signature_of(*seen->finding) != signature) continue;
+    ++replay.same;
+    same_inputs = same_inputs && (!stored.recording || !bundle.recording ||
+                                  has_recorded_inputs(*seen->finding, with_tensors_of(*bundle.recording, stored)));
   } while (replay.runs < options_.replays && now() < until);
+  if (!same_inputs) notes.push_back("a replay had other inputs than those of inputs.safetensors");
   return replay;
 }
 
@@ -243,19 +277,23 @@ Status Analyst::bundle_up(const Case& original, const Finding& seen, bool kills)
   bundle.original = original;
   bundle.finding = seen;
   bundle.environment = environment_;
-  if (!kills) minimize_into(bundle, signature_of(seen));
+  minimize_into(bundle, signature_of(seen), kills);
   if (stop_.load() || known_.contains(signature_of(bundle.finding))) return {};
-  const Result<fs::path> first = write_bundle(findings_folder(options_.out), bundle);
+  record(bundle, kills);
+  if (stop_.load()) return {};
+  const Result<fs::path> first = write(bundle, false);
   if (!first.ok()) return first.error();
 
-  // From the folder alone, as whoever gets it would.
-  const Result<Bundle> stored = read_bundle(*first);
+  Result<Bundle> stored = read_bundle(*first);
   if (!stored.ok()) return stored.error();
-  bundle.replay = replay(stored->smallest, signature_of(bundle.finding), bundle.finding.notes);
-  if (bundle.replay->same == 0 && !(bundle.smallest == original)) {
+  bundle.replay = replay(*stored, signature_of(bundle.finding), bundle);
+  if (bundle.replay->same == 0 && !(bundle.smallest == original) && !stop_.load()) {
     bundle.smallest = original;
     bundle.finding = seen;
-    bundle.replay = replay(original, signature_of(seen), bundle.finding.notes);
+    record(bundle, kills);
+    stored->smallest = original;
+    stored->recording = bundle.recording;
+    bundle.replay = replay(*stored, signature_of(seen), bundle);
   }
   if (stop_.load()) return {};
   // What calls do to each other may be rare; the bits that differed were compared all the same.
@@ -271,8 +309,9 @@ Status Analyst::bundle_up(const Case& original, const Finding& seen, bool kills)
   return listed ? Status() : finish(bundle);
 }
 
-Status Analyst::finish(const Bundle& bundle) {
-  const Result<fs::path> path = write_bundle(findings_folder(options_.out), bundle);
+// Documents are made of all the rest, so they come last.
+Status Analyst::finish(Bundle& bundle) {
+  const Result<fs::path> path = write(bundle, true);
   if (!path.ok()) return path.error();
   if (Status listed = append_line(findings_list(options_.out), list_line(bundle)); !listed.ok()) return listed;
   const std::lock_guard lock(mutex_);

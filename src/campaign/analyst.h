@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -29,6 +30,8 @@ struct AnalystOptions {
   double seconds = 10;           // of one run
   double minimize_seconds = 30;  // of one finding
   int replays = 10;
+  // Files that are made of a bundle which is otherwise whole, the replay rate included; empty: none.
+  std::function<std::vector<BundleFile>(const Bundle&)> documents;
 };
 
 // One finding that is bundled and listed.
@@ -76,9 +79,11 @@ class Analyst {
   Status work_on_found(const std::filesystem::path& file);
   Status work_on_killer(const Job& job);
   Status bundle_up(const Case& original, const Finding& seen, bool kills);
-  void minimize_into(Bundle& bundle, const std::string& signature);
-  Replay replay(const Case& c, const std::string& signature, std::vector<std::string>& notes);
-  Status finish(const Bundle& bundle);
+  void minimize_into(Bundle& bundle, const std::string& signature, bool kills);
+  void record(Bundle& bundle, bool kills) const;
+  Result<std::filesystem::path> write(Bundle& bundle, bool documents) const;
+  Replay replay(const Bundle& stored, const std::string& signature, Bundle& bundle);
+  Status finish(Bundle& bundle);
   double time_for_one() const;
 
   AnalystOptions options_;

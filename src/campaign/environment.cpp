@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "base/files.h"
+#include "base/hash.h"
 
 namespace fusediff {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxSystemFile = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxTargetFile = std::uint64_t{4} << 30;
 
 // The value behind the first line that starts with the key, up to its end; "" where there is none.
 std::string value_in(const char* file, std::string_view key, char separator) {
@@ -30,6 +33,12 @@ std::string value_in(const char* file, std::string_view key, char separator) {
   return "";
 }
 
+// Which build of a target it was; "" where the file cannot be read.
+std::string hash_of_file(const std::string& file) {
+  const Result<std::string> text = read_file(file, kMaxTargetFile);
+  return text.ok() ? hash128(*text).hex() : "";
+}
+
 }  // namespace
 
 std::string environment_json(const OpenAnswer& sides) {
@@ -44,12 +53,14 @@ std::string environment_json(const OpenAnswer& sides) {
   json["distribution"] = value_in("/etc/os-release", "PRETTY_NAME", '=');
   json["cpu"] = value_in("/proc/cpuinfo", "model name", ':');
   json["cpu_flags"] = value_in("/proc/cpuinfo", "flags", ':');
+  json["cpus"] = std::thread::hardware_concurrency();
   const std::array<const char*, 2> names = {"target", "against"};
   for (std::size_t side = 0; side < names.size(); ++side) {
     json[names[side]] = {{"name", sides.targets[side]},
                          {"version", sides.versions[side]},
                          {"path", sides.paths[side]},
-                         {"file", std::filesystem::path(sides.files[side]).filename().string()}};
+                         {"file", std::filesystem::path(sides.files[side]).filename().string()},
+                         {"file_xxh3_128", hash_of_file(sides.files[side])}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

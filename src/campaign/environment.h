@@ -8,7 +8,8 @@
 
 namespace fusediff {
 
-// fusediff, the compiler, the OS, the CPU and its flags, both targets with name, version and file name.
+// fusediff, the compiler, the OS and its kernel, the CPUs and their flags, both targets with name, version, file name
+// and XXH3-128 of the file.
 std::string environment_json(const OpenAnswer& sides);
 
 }  // namespace fusediff

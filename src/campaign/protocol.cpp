@@ -6,6 +6,7 @@
 #include "model/case_json.h"
 #include "model/finding_json.h"
 #include "model/inline_bits.h"
+#include "model/recording_json.h"
 
 namespace fusediff {
 namespace {
@@ -14,7 +15,7 @@ using Json = nlohmann::json;
 using Names = std::vector<std::string>;
 using Pair = std::array<std::string, 2>;
 
-constexpr std::array<const char*, 4> kKinds = {"check", "minimize", "list", "open"};
+constexpr std::array<const char*, 5> kKinds = {"check", "minimize", "list", "open", "record"};
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -41,7 +42,10 @@ std::string write_request(const Request& request) {
                   {"seconds", request.seconds},
                   {"tries", request.tries},
                   {"needed", request.needed},
-                  {"progress", request.progress}});
+                  {"progress", request.progress},
+                  {"apart", request.apart},
+                  {"into", request.into.string()},
+                  {"run", request.run}});
 }
 
 Result<Request> parse_request(std::string_view line) {
@@ -63,6 +67,9 @@ Result<Request> parse_request(std::string_view line) {
     request.tries = json.at("tries");
     request.needed = json.at("needed");
     request.progress = json.value("progress", false);
+    request.apart = json.value("apart", Names());
+    request.into = json.value("into", "");
+    request.run = json.value("run", true);
     return request;
   } catch (const std::exception& thrown) {
     return our_error(std::string("a request was not understood: ") + thrown.what());
@@ -126,6 +133,19 @@ Result<MinimizeAnswer> parse_minimize_answer(std::string_view line) {
     answer.notes = json.at("notes").get<Names>();
     answer.tainted = json.at("tainted");
     return answer;
+  });
+}
+
+std::string write_answer(const RecordAnswer& answer) {
+  return text_of(
+      {{"recording", write_recording(answer.recording)}, {"notes", answer.notes}, {"tainted", answer.tainted}});
+}
+
+Result<RecordAnswer> parse_record_answer(std::string_view line) {
+  return parse_answer<RecordAnswer>(line, [](const Json& json) -> Result<RecordAnswer> {
+    Result<Recording> recording = parse_recording(json.at("recording").get<std::string>());
+    if (!recording.ok()) return recording.error();
+    return RecordAnswer{*std::move(recording), json.at("notes").get<Names>(), json.at("tainted")};
   });
 }
 

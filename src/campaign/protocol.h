@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "model/case.h"
 #include "model/finding.h"
+#include "model/recording.h"
 
 namespace fusediff {
 
@@ -19,13 +20,18 @@ namespace fusediff {
 inline constexpr int kMemoryExit = 71;
 
 struct Request {
-  enum class Kind { kCheck, kMinimize, kList, kOpen } kind = Kind::kCheck;
-  std::string case_text;         // of kCheck and kMinimize: a case's JSON
+  enum class Kind { kCheck, kMinimize, kList, kOpen, kRecord } kind = Kind::kCheck;
+  std::string case_text;         // of kCheck, kMinimize and kRecord: a case's JSON
   std::filesystem::path folder;  // where its files are looked for; "": they are refused
   double seconds = 30;           // of kMinimize, and its tries and needed
   int tries = 1;
   int needed = 1;
   bool progress = false;  // kMinimize: Progress lines come before the answer
+  // kMinimize: each candidate is checked in a process of its own, this program with these arguments; empty: in this
+  // one.
+  std::vector<std::string> apart;
+  std::filesystem::path into;  // kRecord: a folder that is there, for inputs.safetensors and outputs.safetensors
+  bool run = true;             // kRecord: false: inputs only
 };
 std::string write_request(const Request& request);
 Result<Request> parse_request(std::string_view line);
@@ -41,6 +47,11 @@ struct MinimizeAnswer {
   Finding finding;
   int checks = 0;
   bool finished = false;
+  std::vector<std::string> notes;
+  bool tainted = false;
+};
+struct RecordAnswer {
+  Recording recording;  // without tensors: they are in the files
   std::vector<std::string> notes;
   bool tainted = false;
 };
@@ -79,12 +90,14 @@ std::optional<Progress> parse_progress(std::string_view line);
 std::string write_answer(const Error& error);
 std::string write_answer(const CheckAnswer& answer);
 std::string write_answer(const MinimizeAnswer& answer);
+std::string write_answer(const RecordAnswer& answer);
 std::string write_answer(const ListAnswer& answer);
 std::string write_answer(const OpenAnswer& answer);
 
 // An answer that is an error is that error; one that is not understood is ours.
 Result<CheckAnswer> parse_check_answer(std::string_view line);
 Result<MinimizeAnswer> parse_minimize_answer(std::string_view line);
+Result<RecordAnswer> parse_record_answer(std::string_view line);
 Result<ListAnswer> parse_list_answer(std::string_view line);
 Result<OpenAnswer> parse_open_answer(std::string_view line);
 

@@ -13,6 +13,9 @@ TEST(Protocol, RequestsSurviveTheLine) {
   request.seconds = 2.5;
   request.tries = 7;
   request.needed = 2;
+  request.apart = {"serve", "--target=a b"};
+  request.into = "/another";
+  request.run = false;
   const std::string line = write_request(request);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Result<Request> read = parse_request(line);
@@ -23,6 +26,9 @@ TEST(Protocol, RequestsSurviveTheLine) {
   EXPECT_EQ(read->seconds, request.seconds);
   EXPECT_EQ(read->tries, request.tries);
   EXPECT_EQ(read->needed, request.needed);
+  EXPECT_EQ(read->apart, request.apart);
+  EXPECT_EQ(read->into, request.into);
+  EXPECT_EQ(read->run, request.run);
 }
 
 TEST(Protocol, RequestsThatAreNoneAreErrors) {
@@ -65,6 +71,24 @@ TEST(Protocol, AnswersArriveWhole) {
   EXPECT_EQ(sides->paths, open.paths);
   EXPECT_EQ(sides->ops, open.ops);
   EXPECT_EQ(sides->left_out, open.left_out);
+}
+
+TEST(Protocol, ARecordingArrivesWithoutItsTensors) {
+  RecordAnswer answer;
+  answer.recording.calls[0].push_back({"add", "fused", {}, {}, {}, {}, true});
+  answer.recording.same = {{"y", {0, 0}, {{{1}, {0}}}}};
+  answer.recording.inputs = {{"x", DType::kU8, {1}, {std::byte{7}}}};
+  answer.notes = {"outputs are not kept"};
+  answer.tainted = true;
+  const Result<RecordAnswer> read = parse_record_answer(write_answer(answer));
+  ASSERT_TRUE(read.ok()) << read.error().what;
+  ASSERT_EQ(read->recording.calls[0].size(), 1u);
+  EXPECT_TRUE(read->recording.calls[0][0].pinned);
+  EXPECT_EQ(read->recording.same[0].elements, answer.recording.same[0].elements);
+  EXPECT_TRUE(read->recording.inputs.empty());
+  EXPECT_EQ(read->notes, answer.notes);
+  EXPECT_TRUE(read->tainted);
+  EXPECT_EQ(parse_record_answer(write_answer(user_error("x"))).error().what, "x");
 }
 
 TEST(Protocol, ProgressIsNoAnswer) {

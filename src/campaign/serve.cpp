@@ -7,8 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "base/files.h"
+#include "campaign/child.h"
+#include "campaign/death.h"
+#include "engine/bundle.h"
 #include "engine/minimize.h"
 #include "model/case_json.h"
+#include "model/safetensors.h"
 
 namespace fusediff {
 namespace {
@@ -57,7 +62,39 @@ std::string check_case(Engine& engine, const Case& c) {
       CheckAnswer{std::move(result->verdict), result->runs, result->target_nanoseconds, engine.tainted()});
 }
 
-std::string minimize_case(Engine& engine, const Case& c, const Request& request, int out) {
+// Asks a process of its own about every candidate: for cases that end the process. Operators are those of `engine`.
+class Apart {
+ public:
+  Apart(Engine& engine, const OpenAnswer& sides, const Request& request, double seconds)
+      : engine_(engine), sides_(sides), seconds_(seconds), child_(options_of(request)) {}
+
+  Predicate predicate() {
+    return {[this](const Case& c, bool) { return check(c); }, [this](std::string_view op) { return engine_.find(op); },
+            [] { return false; }, engine_.max_bytes()};
+  }
+
+ private:
+  static ChildOptions options_of(const Request& request) {
+    ChildOptions options;
+    options.arguments = request.apart;
+    return options;
+  }
+
+  Result<CheckResult> check(const Case& c) {
+    Result<Seen> seen = check_in_child(child_, c, sides_, seconds_);
+    if (!seen.ok()) return seen.error();
+    CheckResult result;
+    if (seen->finding) result.verdict = {Verdict::Kind::kFinding, "", std::move(seen->finding)};
+    return result;
+  }
+
+  Engine& engine_;
+  const OpenAnswer& sides_;
+  double seconds_;
+  Child child_;
+};
+
+MinimizeOptions minimize_options(const Request& request, int out) {
   MinimizeOptions options;
   if (request.progress) {
     options.progress = [out](const std::string& step, int checks) {
@@ -67,7 +104,10 @@ std::string minimize_case(Engine& engine, const Case& c, const Request& request,
   options.seconds = request.seconds;
   options.tries = request.tries;
   options.needed = request.needed;
-  Result<Minimized> result = minimize(engine, c, options);
+  return options;
+}
+
+std::string answer_of(Result<Minimized> result, bool tainted) {
   if (!result.ok()) return write_answer(result.error());
   MinimizeAnswer answer;
   answer.smallest = std::move(result->smallest);
@@ -75,6 +115,35 @@ std::string minimize_case(Engine& engine, const Case& c, const Request& request,
   answer.checks = result->checks;
   answer.finished = result->finished;
   answer.notes = std::move(result->notes);
+  answer.tainted = tainted;
+  return write_answer(answer);
+}
+
+std::uint64_t bytes_of(const std::vector<StoredTensor>& tensors) {
+  std::uint64_t bytes = 0;
+  for (const StoredTensor& tensor : tensors) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+std::string too_large(const char* what, const std::vector<StoredTensor>& tensors) {
+  return std::string(what) + " have " + std::to_string(bytes_of(tensors) >> 20) + " MiB, more than the " +
+         std::to_string(kMaxBundleTensorBytes >> 20) + " that a bundle takes";
+}
+
+std::string record_case(Engine& engine, const Case& c, const Request& request) {
+  Result<Recording> recording = engine.record(c, request.run);
+  if (!recording.ok()) return write_answer(recording.error());
+  RecordAnswer answer;
+  if (bytes_of(recording->inputs) > kMaxBundleTensorBytes)
+    return write_answer(user_error(too_large("the inputs", recording->inputs)));
+  if (bytes_of(recording->outputs) > kMaxBundleTensorBytes) {
+    answer.notes.push_back(too_large("outputs are not kept: they", recording->outputs));
+    recording->outputs.clear();
+  }
+  Status written = write_file(request.into / "inputs.safetensors", write_safetensors(recording->inputs));
+  if (written.ok()) written = write_file(request.into / "outputs.safetensors", write_safetensors(recording->outputs));
+  if (!written.ok()) return write_answer(written.error());
+  answer.recording = *std::move(recording);
   answer.tainted = engine.tainted();
   return write_answer(answer);
 }
@@ -107,7 +176,7 @@ std::string list_target(const Setup& setup) {
   return write_answer(answer);
 }
 
-std::string describe_setup(const OpenedSetup& opened) {
+OpenAnswer described(const OpenedSetup& opened) {
   OpenAnswer answer;
   for (const Side side : kSides) {
     const PathOf& of = opened.comparison.sides[index_of(side)];
@@ -118,7 +187,7 @@ std::string describe_setup(const OpenedSetup& opened) {
   }
   for (const Operator* op : opened.ops) answer.ops.push_back(op->name);
   answer.left_out = opened.left_out;
-  return write_answer(answer);
+  return answer;
 }
 
 // Both sides and their engine, made when first asked for.
@@ -132,13 +201,19 @@ class Desk {
     if (!request.ok()) return write_answer(request.error());
     if (request->kind == Request::Kind::kList) return list_target(setup_);
     if (Status opened = open(); !opened.ok()) return write_answer(opened.error());
-    if (request->kind == Request::Kind::kOpen) return describe_setup(*opened_);
+    if (request->kind == Request::Kind::kOpen) return write_answer(described(*opened_));
     const Result<Case> c = parse_case(request->case_text, request->folder);
     if (!c.ok()) return write_answer(c.error());
+    if (request->kind == Request::Kind::kRecord) return record_case(*engine_, *c, *request);
+    if (request->kind == Request::Kind::kMinimize && !request->apart.empty()) {
+      const OpenAnswer sides = described(*opened_);
+      Apart apart(*engine_, sides, *request, setup_.seconds);
+      return answer_of(minimize(apart.predicate(), *c, minimize_options(*request, out_)), engine_->tainted());
+    }
     if (request->kind == Request::Kind::kMinimize) {
       // What was explained once is not explained again for each candidate; the minimiser has the last one explained.
       is_minimizing_ = true;
-      std::string answer = minimize_case(*engine_, *c, *request, out_);
+      std::string answer = answer_of(minimize(*engine_, *c, minimize_options(*request, out_)), engine_->tainted());
       is_minimizing_ = false;
       return answer;
     }

@@ -30,8 +30,9 @@ struct FuzzOptions {
   std::optional<double> seconds;      // until the workers stop
   std::optional<std::uint64_t> runs;  // checks of all workers together
   std::uint64_t seed = 1;
-  double minimize_seconds = 30;  // of one finding
-  double finish_seconds = 30;    // for what is still to be bundled when the workers stop
+  double minimize_seconds = 30;                                     // of one finding
+  std::function<std::vector<BundleFile>(const Bundle&)> documents;  // of a bundle, as AnalystOptions has it
+  double finish_seconds = 30;  // for what is still to be bundled when the workers stop
 };
 
 struct FuzzStatus {
