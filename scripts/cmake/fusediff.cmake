@@ -37,6 +37,7 @@ endif()
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(LibArchive 3.6 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
 find_library(FUSEDIFF_XXHASH xxhash REQUIRED)
 
