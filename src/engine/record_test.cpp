@@ -112,7 +112,9 @@ TEST_F(Record, BothSidesOfAPair) {
         EXPECT_EQ(output.shape, find_stored(recording.outputs, "target/" + output.name.substr(6))->shape);
       }
     }
-    EXPECT_EQ(truths.size(), recording.calls[0][0].outputs.size());
+    const std::vector<Tensor>& outputs = recording.calls[0][0].outputs;
+    const auto wanted = std::count_if(outputs.begin(), outputs.end(), [](const Tensor& t) { return t.present; });
+    EXPECT_EQ(truths.size(), static_cast<std::size_t>(wanted));
     EXPECT_TRUE(recording.same.empty());
   }
 }
@@ -159,7 +161,7 @@ TEST_F(Record, RelationsOfRowsInOtherWays) {
     SCOPED_TRACE(name_of(kind));
     Case c = read("row_position");
     c.experiment.relation = kind;
-    c.experiment.row = 1;
+    c.experiment.row = kind == RelationKind::kRowAlone ? 2 : 1;
     const Recording recording = record("row_position", c);
     ASSERT_FALSE(recording.same.empty());
     EXPECT_EQ(recording.calls[0].size(), kind == RelationKind::kBatchSplit ? 3u : 2u);
