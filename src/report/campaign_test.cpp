@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/commands.h"
+#include "report/sample_report_test.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -111,6 +112,34 @@ TEST_F(CampaignFolder, JsonHasASchemaVersionAndTheSameFacts) {
   EXPECT_EQ(json["findings"][0].at("stage"), 2);
 }
 
+void expect_described(const nlohmann::json& object, const std::string& page) {
+  for (const auto& [key, value] : object.items()) {
+    EXPECT_NE(page.find("`" + key + "`"), std::string::npos) << key << " does not stand in REPORT.md";
+  }
+}
+
+TEST_F(CampaignFolder, EveryKeyOfTheJsonIsDescribed) {
+  std::ifstream file(FUSEDIFF_SOURCE_DIR "/src/report/REPORT.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const auto json = nlohmann::json::parse(report_json(sample_report()));
+  expect_described(json, page);
+  expect_described(json.at("findings").at(0), page);
+  expect_described(json.at("series").at(0), page);
+}
+
+TEST_F(CampaignFolder, AFindingBringsItsFilesAndCommands) {
+  write("summary.json", kSummary);
+  const fs::path bundle = add(finding_of(1, FindingClass::kDamage));
+  EXPECT_TRUE(fold_campaign(folder_)->findings[0].repro.empty()) << "a bundle without repro.py";
+  std::ofstream(bundle / "repro.py") << "pass\n";
+  write("series.jsonl", R"({"fusediff_series":1,"run":1,"seconds":2.5,"checks":10,"corpus":3})"
+                        "\n");
+  const Result<CampaignReport> report = fold_campaign(folder_);
+  EXPECT_EQ(report->findings[0].repro, "python3 " + (bundle / "repro.py").string());
+  EXPECT_EQ(report->findings[0].files.size(), 5u);
+  EXPECT_EQ(report->series.size(), 1u);
+}
+
 TEST_F(CampaignFolder, OneSignatureInManyBundlesIsOneFinding) {
   constexpr int kBundles = 500;
   constexpr int kSignatures = 50;
@@ -182,6 +211,13 @@ TEST_F(CampaignFolder, DamagedBundlesAndLinesAreTold) {
   EXPECT_NE(report->problems[0].find("half/case.json"), std::string::npos);
   EXPECT_NE(report->problems[1].find("line 2 is damaged"), std::string::npos);
   EXPECT_NE(report->problems[2].find("line 3 is cut off"), std::string::npos);
+}
+
+TEST(Commands, MinimizeNamesBothSides) {
+  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}),
+            "fusediff minimize b/original.json --target mine --against builtin");
+  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, "./mine.so", ""),
+            "fusediff minimize b/original.json --target ./mine.so --against builtin");
 }
 
 TEST(Commands, QuoteWhatAShellWouldTakeApart) {

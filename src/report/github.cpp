@@ -45,18 +45,16 @@ std::string prose(std::string_view text) {
   return safe;
 }
 
-// Inside an element of HTML, where Markdown is not read.
+// Inside an element of HTML: marks of Markdown go as entities, for readers that look for them there too.
 std::string html(std::string_view text) {
+  constexpr std::string_view kSpecial = "<>&\\`*_[]#~@\"";
   std::string safe;
   for (const char c : clean_text(clipped(text, kMostCell))) {
-    if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '&')
-      safe += "&amp;";
-    else
+    if (kSpecial.find(c) != std::string_view::npos) {
+      safe += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    } else {
       safe += c == '\n' ? ' ' : c;
+    }
   }
   return safe;
 }

@@ -1,0 +1,1 @@
+// Built without Chart.js: the page says so where a chart would be.
