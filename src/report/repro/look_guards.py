@@ -1,0 +1,60 @@
+# ---- what is looked for: memory beside the tensors that is touched, and calls that do not come back ----------------
+
+
+def look(target, against, say, args):
+    """In a process of its own: makes the calls, then looks at the bytes around the tensors."""
+    access = READ_ONLY if args.how == "read_only" else NO_ACCESS
+    middle = [FINDING["output"]] if args.how == "middle" else []
+    there = False
+    if EXPERIMENT["kind"] in ("threads", "repeat", "history"):
+        alone = [outputs_alone(target, plan) for plan in CALLS["target"]]
+        for seed in range(args.runs or 20):
+            together(target, seed, 0.25, alone)
+    for library, plan in accused_calls(target, against):
+        call = run_alone(library, plan, middle=middle, guard=access)
+        if call.status not in STATUS:
+            say("%s, path %s: returned %d, which is no status" % (plan["op"], plan["path"], call.status))
+            there = there or FINDING["class"] == "crash"
+        for memory in call.all_memory():
+            there = say_overruns(say, call, memory) or there
+        call.close()
+    return there
+
+
+def say_overruns(say, call, memory):
+    """Bytes in the pages of a tensor that are not its elements must hold the guard fill still."""
+    around = memory.bytes.copy()
+    names = [name for name, m in call.memory.items() if m is memory] or ["workspace"]
+    for t in call.plan["inputs"] + call.plan["outputs"]:
+        if t["name"] in names:
+            kind = raw_type(t["dtype"])
+            memory.view(t, around)[...] = np.frombuffer(bytes([call.guard_fill] * kind.itemsize), kind)[0]
+    if names == ["workspace"]:
+        around[memory.first:memory.first + memory.size] = call.guard_fill
+    where, ends = np.flatnonzero(around != call.guard_fill), memory.first + memory.size
+    for what, hit in (("before", where[where < memory.first]), ("behind", where[where >= ends]),
+                      ("in the gaps of", where[(where >= memory.first) & (where < ends)])):
+        if len(hit):
+            far = {"before": memory.first - hit[-1], "behind": hit[0] - ends + 1}.get(what, hit[0] - memory.first)
+            say("%d bytes %s %s changed, the first %d bytes away" % (len(hit), what, names[-1], far))
+    return len(where) > 0 and FINDING["class"] == "overrun"
+
+
+def decide(args, say):
+    """The same calls in three processes: as recorded, with the tensor away from the closed pages, and with those pages
+    open for reading."""
+    plain = in_own_process(args, say)
+    if plain is not None:
+        return plain
+    if FINDING["class"] in ("crash", "hang"):
+        return True
+    quiet = lambda line: None
+    apart, readable = in_own_process(args, quiet, "middle"), in_own_process(args, quiet, "read_only")
+    beside = "it touches memory beside %s" % FINDING["output"]
+    say("with %s in the middle of its pages the call %s" % (
+        FINDING["output"], "comes back: " + beside if apart is not None else "ends the process too"))
+    say("with the pages beside the tensors open for reading it %s" % (
+        "comes back: it is a read" if readable is not None else "still ends the process: it is a write"))
+    return True
+
+
