@@ -133,6 +133,12 @@ function sweepChart(sweep, sides) {
   const low = Math.min(...own.map((p) => p[0])), high = Math.max(...own.map((p) => p[0]));
   const from = low === high ? low / 2 : low, to = low === high ? high * 2 : high;
   const level = (label, name, value, dash) => line(label, name, [{x: from, y: value}, {x: to, y: value}], {pointRadius: 0, borderDash: dash});
+  // The lines lie close together where the quotient of a small eps is noise: a closer look says what it leaves out.
+  const levels = [sweep.quotient, ...values.map(([, value]) => value)].filter((value) => value !== null);
+  const middle = (Math.max(...levels) + Math.min(...levels)) / 2;
+  const reach = Math.max(Math.max(...levels) - Math.min(...levels), sweep.quotient_error || 0, Math.abs(middle) * 1e-12) * 2;
+  const outside = own.filter(([, y]) => Math.abs(y - middle) > reach).length;
+  let close = false;
   const box = chart(title, 'tall', () => ({
     type: 'line',
     data: {datasets: [
@@ -142,10 +148,19 @@ function sweepChart(sweep, sides) {
     ].filter((set) => set.data.every((p) => p.y !== null))},
     options: {
       parsing: false,
-      scales: {x: {type: 'logarithmic', title: {display: true, text: 'eps'}, ticks: {autoSkip: true, maxRotation: 0, callback: (v) => Number(v.toPrecision(2)).toString()}},
-               y: {title: {display: true, text: 'derivative'}}},
+      scales: {x: {type: 'logarithmic', min: from, max: to, title: {display: true, text: 'eps'},
+                   ticks: {autoSkip: false, maxRotation: 0, callback: (v) => /^[125]/.test(v.toExponential()) ? Number(v.toPrecision(2)).toString() : ''}},
+               y: {title: {display: true, text: 'derivative'}, ...(close ? {min: middle - reach, max: middle + reach} : {}), ticks: {callback: (v) => Number(v.toPrecision(6)).toString()}}},
       plugins: {legend: {labels: {boxWidth: 26, boxHeight: 1}}},
     },
   }));
-  return el('figure', {}, el('h3', {}, title), box, el('figcaption', {}, 'The vertical axis spans what is drawn and need not begin at zero.'), facts);
+  const caption = el('figcaption', {});
+  const say = () => {
+    caption.textContent = close ? (outside ? counted(outside, 'quotient lies', 'quotients lie') + ' outside of this closer look.' : 'The closer look holds every point.')
+        : 'The vertical axis spans what is drawn and need not begin at zero.';
+    button.textContent = close ? 'all points' : 'closer to the lines';
+  };
+  const button = el('button', {type: 'button', class: 'zoom', onclick: () => { close = !close; say(); draw(box.querySelector('canvas')); }});
+  say();
+  return el('figure', {}, el('h3', {}, title), box, caption, button, facts);
 }

@@ -17,8 +17,13 @@ function filled(made, attributes, children) {
     if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
     else made.setAttribute(name, value === true ? '' : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ''));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ''));
   return made;
+}
+
+// A name that may be broken behind its underscores.
+function breakable(name) {
+  return String(name).split(/(?<=_)/).flatMap((part, i) => i ? [el('wbr', {}), part] : [part]);
 }
 
 // 1 234 567, with thin spaces.

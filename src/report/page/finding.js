@@ -30,7 +30,7 @@ function causeTable(f) {
 
 function differencesTable(f) {
   if (f.differences.length === 0) return null;
-  const rows = f.differences.map((d) => [d.stage === null ? '' : d.stage, d.output, d.dtype, badge(d['class']), whole(d.differing) + ' of ' + whole(d.elements), d.max_ulp, d.median_ulp,
+  const rows = f.differences.map((d) => [d.stage === null ? '' : d.stage, breakable(d.output), d.dtype, badge(d['class']), whole(d.differing) + ' of ' + whole(d.elements), d.max_ulp, d.median_ulp,
     d.error ? d.error.join(' / ') : 'no truth', d.bound === null ? 'relative' : d.bound, d.first, d.first_values[0], d.first_values[1]]);
   return [el('h3', {}, 'Outputs that differ'),
     table(['stage', 'output', 'dtype', 'class', 'differ', 'at most', 'median', 'ULP from the truth, ' + f.sides.join(' / '), 'bound (ULP)', 'first at', f.sides[0] + ' there', f.sides[1] + ' there'], rows, [0, 9])];

@@ -25,7 +25,7 @@ function listCell(f, number, name, value) {
     const cut = value.indexOf(': ');
     return el('a', {href: '#f' + number}, cut < 0 ? value : value.slice(cut + 2));
   }
-  return value;
+  return breakable(value);
 }
 
 function choice(label, values, onChange) {

@@ -16,6 +16,31 @@ function openPart(number) {
 
 function linkTo(number, words) { return el('a', {href: '#f' + number}, words); }
 
+const mostAtTheTop = 6;
+
+// Findings of one class in one output, whatever the dtype and the experiment.
+function grouped(numbered) {
+  const groups = new Map();
+  for (const [f, number] of numbered) {
+    const key = JSON.stringify([f['class'], f.op, f.output]);
+    groups.set(key, [...(groups.get(key) || []), [f, number]]);
+  }
+  return [...groups.values()];
+}
+
+function topLine(group) {
+  const [f, number] = group[0];
+  const all = (of) => [...new Set(group.map(([one]) => of(one)))].filter((v) => v).join(', ');
+  const replays = group.map(([one]) => one.replay).filter((r) => r);
+  const same = replays.reduce((sum, r) => sum + r.same, 0), runs = replays.reduce((sum, r) => sum + r.runs, 0);
+  const seen = group.reduce((sum, [one]) => sum + one.seen, 0);
+  const certain = [seen ? 'in ' + counted(seen, 'check', 'checks') : '', runs ? 'replayed ' + same + ' of ' + runs : '', replays.length < group.length ? (group.length === 1 ? '' : group.length - replays.length + ' ') + 'not replayed' : ''].filter((v) => v).join('; ');
+  return el('li', {}, badge(f['class']),
+      el('span', {}, linkTo(number, f.op + (f.output ? ', ' + f.output : '')), f.blame ? ' at ' + all((one) => one.blame) : '', ' \u00b7 ' + all((one) => one.dtype) + ' \u00b7 ' + all((one) => one.experiment),
+          group.length > 1 ? ' \u00b7 ' + counted(group.length, 'signature', 'signatures') : '', el('br', {}), el('span', {class: 'soft'}, f.meaning)),
+      el('span', {class: 'soft'}, certain));
+}
+
 function answer() {
   const fresh = findings.map((f, i) => [f, i + 1]).filter(([f]) => f.standing !== 'known');
   const open = fresh.length + Object.keys(report.without_bundle).length + report.waiting;
@@ -30,10 +55,9 @@ function answer() {
   if (report.seconds !== null && !report.ended) section.append(el('p', {class: 'note'}, 'Still running, or killed: the counts are those of its last second.'));
   if (report.problems.length) section.append(el('p', {class: 'note'}, counted(report.problems.length, 'file', 'files') + ' could not be read: see ', el('a', {href: '#negative'}, 'what proves little'), '.'));
   if (fresh.length) {
-    section.append(el('ul', {class: 'top'}, fresh.slice(0, 5).map(([f, number]) => el('li', {}, badge(f['class']),
-        el('span', {}, linkTo(number, f.op + (f.output ? ', ' + f.output : '')), f.blame ? ' at ' + f.blame : '', ' · ', f.dtype, f.experiment === 'pair' ? '' : ' · ' + f.experiment, el('br', {}), el('span', {class: 'soft'}, f.meaning)),
-        el('span', {class: 'soft'}, f.certainty)))));
-    if (fresh.length > 5) section.append(el('p', {}, el('a', {href: '#findings'}, 'and ' + counted(fresh.length - 5, 'more', 'more')), ', by class: the gravest stand first.'));
+    const groups = grouped(fresh);
+    section.append(el('ul', {class: 'top'}, groups.slice(0, mostAtTheTop).map(topLine)));
+    if (groups.length > mostAtTheTop) section.append(el('p', {}, el('a', {href: '#findings'}, 'and ' + whole(groups.length - mostAtTheTop) + ' more'), ' like these, less grave by class.'));
     section.append(el('p', {class: 'soft'}, 'See the first one again:'), command('replay', fresh[0][0].command));
   } else if (!open) {
     section.append(el('p', {}, report.checks === 0 ? 'Nothing was checked.' : 'Nothing to do. What was not looked at stands under ', report.checks === 0 ? '' : el('a', {href: '#negative'}, 'what proves little or nothing'), '.'));

@@ -20,9 +20,24 @@ function stepLabel(ulp) {
   return sign + (size < 16384 ? size : '2^' + Math.round(Math.log2(size)));
 }
 
+// A picture that is drawn again when its room changes, so that its words keep their size.
+function fitted(most, make) {
+  const box = el('div', {class: 'fitted'});
+  let drawnAt = 0;
+  new ResizeObserver(() => {
+    const width = Math.round(Math.min(most, box.clientWidth));
+    if (width < 100 || width === drawnAt) return;
+    drawnAt = width;
+    const picture = make(width);
+    picture.setAttribute('width', width);
+    box.replaceChildren(picture);
+  }).observe(box);
+  return box;
+}
+
 // Where a candidate lies on either side, joined by a line: a line that crosses another is another order.
-function tieSvg(tie, sides) {
-  const width = 760, left = 20, right = width - 20;
+function tieSvg(tie, sides, width) {
+  const left = 20, right = width - 20;
   const known = tie.candidates.filter((c) => c.ulp[0] !== null && c.ulp[1] !== null);
   const all = known.flatMap((c) => c.ulp);
   const low = Math.min(0, ...all), high = Math.max(0, ...all);
@@ -56,7 +71,7 @@ function tieSvg(tie, sides) {
     lastLabel = at;
   }
   picture.append(svg('text', {class: 'soft', x: width / 2, y: height - 4, 'text-anchor': 'middle'},
-      'ULP from the rank that ' + sides[1] + ' gives its own pick (doubling to either side)'));
+      width < 500 ? 'ULP from the pick of ' + sides[1] + ' there' : 'ULP from the rank that ' + sides[1] + ' gives its own pick (doubling to either side)'));
   for (const s of [0, 1]) {
     const at = s === 0 ? top : bottom;
     picture.append(svg('line', {class: 'axis', x1: left, x2: right, y1: at, y2: at}));
@@ -88,7 +103,7 @@ function tiePicture(tie, sides) {
     parts.push(el('p', {}, tie.known ? '' : 'The ranks of both sides are not to be had: add the ranked numbers (' + tie.by + ') as an output.'));
     return el('figure', {}, parts);
   }
-  parts.push(tieSvg(tie, sides));
+  parts.push(fitted(760, (width) => tieSvg(tie, sides, width)));
   const say = ['Filled: picked. Between the two ranks: ' + tie.gap[0] + ' (' + sides[0] + '), ' + tie.gap[1] + ' (' + sides[1] + ').'];
   if (tie.order) say.push('Picked is the ' + tie.order + ' ' + tie.by + ' first, as the picks show.');
   if (tie.hidden > 0) say.push('Shown are the nearest; ' + counted(tie.hidden, 'candidate is', 'candidates are') + ' farther away.');
@@ -114,9 +129,9 @@ function tiePicture(tie, sides) {
 
 // The bytes of one output from the first to the last, to scale.
 function bytesPicture(bytes) {
-  const width = 1000, height = 40, least = 2;
-  const picture = svg('svg', {viewBox: '0 0 ' + width + ' ' + (height + 22), role: 'img', 'aria-label': 'which bytes of ' + bytes.output + ' kept their fill'},
-      svg('rect', {class: 'written', x: 0.5, y: 0.5, width: width - 1, height: height - 1}));
+  const width = 1000, height = 40, least = 3;
+  const picture = svg('svg', {class: 'bytes', viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', role: 'img', 'aria-label': 'which bytes of ' + bytes.output + ' kept their fill'},
+      svg('rect', {class: 'written', x: 0, y: 0, width, height}));
   let listed = 0, widened = 0;
   for (const [first, last] of bytes.ranges) {
     const count = last - first + 1;
@@ -126,8 +141,6 @@ function bytesPicture(bytes) {
     const at = Math.min(first / bytes.total * width, width - least);
     picture.append(svg('rect', {class: 'kept', x: at, y: 0, width: Math.max(least, wide), height}, svg('title', {}, 'bytes ' + first + ' to ' + last)));
   }
-  picture.append(svg('text', {class: 'soft', x: 0, y: height + 16}, '0'));
-  picture.append(svg('text', {class: 'soft', x: width, y: height + 16, 'text-anchor': 'end'}, whole(bytes.total - 1)));
   const what = bytes.follows ? 'follow the ' + bytes.follows + ' fill' : 'keep the fill: unwritten';
   const say = [el('span', {class: 'swatch kept'}), ' ' + whole(bytes.bytes) + ' of ' + counted(bytes.total, 'byte', 'bytes') + ' (' + percent(bytes.bytes, bytes.total) + ') ' + what + '. ',
     el('span', {class: 'swatch written'}), bytes.follows ? ' other bytes. ' : ' written. ', 'To scale.'];
@@ -135,5 +148,6 @@ function bytesPicture(bytes) {
   if (listed < bytes.bytes) say.push(' ' + whole(bytes.bytes - listed) + ' bytes are counted but not placed: a finding lists the first ranges only.');
   const ranges = bytes.ranges.slice(0, 12).map(([first, last]) => first + '..' + last).join(', ') +
       (bytes.ranges.length > 12 ? ', and ' + (bytes.ranges.length - 12) + ' more ranges' : '');
-  return el('figure', {}, el('h3', {}, 'bytes of ' + bytes.output), picture, el('figcaption', {}, say, el('br', {}), 'Bytes ' + ranges + '.'));
+  return el('figure', {}, el('h3', {}, 'bytes of ' + bytes.output), picture,
+      el('div', {class: 'ends soft'}, el('span', {}, 'byte 0'), el('span', {}, 'byte ' + whole(Math.max(0, bytes.total - 1)))), el('figcaption', {}, say, el('br', {}), 'Bytes ' + ranges + '.'));
 }
