@@ -28,7 +28,8 @@ class Zip {
 
   std::string trouble() const {
     const char* text = ::archive_error_string(archive_.get());
-    return text == nullptr ? "damaged" : text;
+    const std::string_view all = text == nullptr ? "damaged" : text;
+    return std::string(all.substr(0, all.find('\n')));
   }
 
   // False: there is none, or an error.
