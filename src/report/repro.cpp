@@ -23,6 +23,7 @@ std::string_view repro_look_gradient();
 std::string_view repro_look_guards();
 std::string_view repro_look_inputs();
 std::string_view repro_look_memory();
+std::string_view repro_look_one_side();
 std::string_view repro_look_relation();
 std::string_view repro_look_reruns();
 std::string_view repro_look_status();
@@ -57,11 +58,15 @@ std::string_view part_of(Look look) {
       return repro_look_relation();
     case Look::kDifference:
       return repro_look_difference();
+    case Look::kOneSide:
+      return repro_look_one_side();
   }
   return "";
 }
 
-bool needs_recorded_outputs(Look look) { return look == Look::kDifference || look == Look::kGradient; }
+bool needs_recorded_outputs(Look look) {
+  return look == Look::kDifference || look == Look::kGradient || look == Look::kOneSide;
+}
 
 bool shares_a_context(const Bundle& bundle) {
   const ExperimentKind kind = bundle.recording->experiment.kind;
@@ -180,7 +185,7 @@ std::string data(const Bundle& bundle) {
   if (bytes_of(outputs) > kMostEmbedded) text += "# The outputs are in outputs.safetensors beside this script.\n";
   text += "\nINPUTS = " + tensors_text(recording.inputs) + "\n";
   text += "OUTPUTS = " + tensors_text(outputs) + "\n";
-  text += "RECORDED_OUTPUTS = " + names_text(outputs) + "\n\n";
+  text += "RECORDED_OUTPUTS = " + names_text(outputs) + "\n\n\n";
   return text;
 }
 

@@ -170,10 +170,14 @@ Look look_of(const Finding& f) {
     case FindingClass::kGradient:
       return Look::kGradient;
     case FindingClass::kInvariant:
-      return Look::kDifference;
+      return Look::kOneSide;
     default:
-      return f.experiment == name_of(ExperimentKind::kRelation) ? Look::kRelation : Look::kDifference;
+      break;
   }
+  const bool differs = std::any_of(f.differences.begin(), f.differences.end(),
+                                   [&](const Difference& d) { return d.output == f.output; });
+  if (!differs) return Look::kOneSide;
+  return f.experiment == name_of(ExperimentKind::kRelation) ? Look::kRelation : Look::kDifference;
 }
 
 std::array<std::string, 2> side_words(const Finding& f) {
@@ -202,13 +206,14 @@ Json finding_plan(const Bundle& bundle) {
     plan["sweeps"] = Json::array();
     for (const GradientSweep& sweep : f.sweeps) plan["sweeps"].push_back(sweep_plan(sweep));
   }
+  if (look == Look::kOneSide)
+    plan["rule"] = f.cls == FindingClass::kInvariant && first != nullptr ? broken_rule(first->what) : Json();
   if (look != Look::kDifference) return plan;
   plan["differences"] = Json::array();
   for (const Difference& d : f.differences) plan["differences"].push_back(difference_plan(d));
   plan["flips"] = Json::array();
   for (const Flip& flip : f.flips)
     plan["flips"].push_back({{"pick", flip.pick}, {"row", flip.row}, {"slot", flip.slot}, {"picked", flip.picked}});
-  plan["rule"] = f.cls == FindingClass::kInvariant && first != nullptr ? broken_rule(first->what) : Json();
   return plan;
 }
 

@@ -19,7 +19,8 @@ enum class Look {
   kStatus,      // what is legal
   kGradient,    // gradients against difference quotients
   kRelation,    // elements that must be equal
-  kDifference,  // one side against the other, or a rule that outputs obey
+  kDifference,  // one side against the other
+  kOneSide,     // a rule that outputs obey, or the bits that were wrong
 };
 Look look_of(const Finding& finding);
 

@@ -11,19 +11,14 @@ def look(target, against, say, args):
         say_flip(say, flip, mine, theirs)
     name = FINDING["output"]
     accused = theirs if FINDING["accused"] == "against" else mine
-    if FINDING["rule"]:
-        return breaks_rule(say, accused[name])
-    if name not in facts or name not in theirs:
-        wrong = unpack(FINDING["accused"] + "/" + name, OUTPUTS, "outputs.safetensors")
-        same = bool(np.array_equal(accused[name], wrong))
-        say("%s: %s bits as recorded" % (name, "the same wrong" if same else "not the wrong"))
-        return same
     return differs(say, target, facts[name], accused[name], mine[name], theirs[name])
 
 
 def other_side(against, say):
     if against:
         return outputs_alone(against, CALLS["against"][0])
+    if FINDING["accused"] == "against":
+        accused_calls(None, None)  # says that AGAINST.so is needed
     say("compared with the recorded outputs of %s, path %s (give AGAINST.so to run it)" % (
         FINDING["targets"][1], FINDING["paths"][1]))
     known = [t["name"] for t in CALLS["target"][0]["outputs"] if "against/" + t["name"] in RECORDED_OUTPUTS]
@@ -119,33 +114,5 @@ def differs(say, target, fact, accused, a, b):
     error = worst_error(dtype, accused, truth, other)
     say("%s: error %.6g; there from %.6g on (recorded: %.6g)" % (name, error, share * recorded, recorded))
     return error >= share * recorded and error > 0
-
-
-def breaks_rule(say, bits):
-    """Every correct output obeys it, whatever the other side gives."""
-    rule, dtype = FINDING["rule"], dtype_of(CALLS["target"][0], FINDING["output"])
-    x = values(dtype, bits)
-    shape = next(t["shape"] for t in CALLS["target"][0]["outputs"] if t["name"] == FINDING["output"])
-    rows = x.reshape(-1, shape[-1] if shape else 1)
-    kind = rule["kind"]
-    if kind == "distinct":  # empty slots apart: where values stood twice when this was found
-        a, b = (rows[rule["row"]][c] for c in rule["twice"])
-        broken = a == b and a >= 0
-        say("row %d, columns %d and %d: %d and %d" % (rule["row"], rule["twice"][0], rule["twice"][1], a, b))
-    elif kind == "range":
-        broken = bool(np.any((rows[rule["row"]] < rule["low"]) | (rows[rule["row"]] > rule["high"])))
-        say("row %d: %s, legal %g..%g" % (rule["row"], rows[rule["row"]][:16].tolist(), rule["low"], rule["high"]))
-    elif kind == "finite":
-        broken = not np.all(np.isfinite(x))
-        say("%d of %d elements are not finite; every input is" % (np.sum(~np.isfinite(x)), len(x)))
-    elif kind == "row_sums":
-        total = float(np.sum(rows[rule["row"]]))
-        broken = not abs(total - rule["sum"]) <= rule["within"]
-        say("row %d sums to %.6g, not to %g within %g" % (rule["row"], total, rule["sum"], rule["within"]))
-    else:
-        broken = sorted(rows[rule["row"]].tolist()) != list(range(rows.shape[1]))
-        say("row %d: %s" % (rule["row"], rows[rule["row"]][:16].tolist()))
-    say("the rule of %s (%s) is %s" % (FINDING["output"], kind, "broken" if broken else "kept"))
-    return bool(broken)
 
 

@@ -48,13 +48,15 @@ def decide(args, say):
         return plain
     if FINDING["class"] in ("crash", "hang"):
         return True
-    quiet = lambda line: None
-    apart, readable = in_own_process(args, quiet, "middle"), in_own_process(args, quiet, "read_only")
-    beside = "it touches memory beside %s" % FINDING["output"]
-    say("with %s in the middle of its pages the call %s" % (
-        FINDING["output"], "comes back: " + beside if apart is not None else "ends the process too"))
-    say("with the pages beside the tensors open for reading it %s" % (
-        "comes back: it is a read" if readable is not None else "still ends the process: it is a write"))
+    beside = FINDING["output"]
+    say("again, with %s in the middle of its pages:" % beside)
+    if in_own_process(args, say, "middle") is not None:
+        say("the call comes back: it is memory beside %s that it touches" % beside)
+    say("again, with the pages beside the tensors open for reading:")
+    if in_own_process(args, say, "read_only") is None:
+        say("what it does there is a write")
+    else:
+        say("the call comes back: what it does there is a read")
     return True
 
 
