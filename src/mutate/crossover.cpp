@@ -1,6 +1,8 @@
 // Two cases of one operator make a third: sizes, attributes, inputs and layouts of either.
+#include <array>
 #include <string>
 
+#include "mutate/captured.h"
 #include "mutate/experiments.h"
 #include "mutate/mutate.h"
 
@@ -77,6 +79,7 @@ bool crossover(Case& c, const Case& other, MutateContext& context) {
     if (rng.one_in(8)) c.unwanted = other.unwanted;
     lend_experiment(c, other, context);
   }
+  refit_bits(c, std::array{&before, &other}, context);
   return repair(c, context) && !(c == before);
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "mutate/captured.h"
 #include "mutate/mutators.h"
 
 namespace fusediff {
@@ -78,7 +79,10 @@ bool mutate(Case& c, MutateContext& context) {
   // A tie comes last: whatever changed after it would undo it.
   const int steps = tie ? static_cast<int>(context.rng.below(2)) : draw_stack(context.rng);
   for (int i = 0; i < steps; ++i) {
-    if (!apply_one(c, context) || !repair(c, context)) return false;
+    const Case held = c;
+    if (!apply_one(c, context)) return false;
+    refit_bits(c, std::array{&held}, context);
+    if (!repair(c, context)) return false;
   }
   if (tie) {
     if (!repair(c, context)) return false;

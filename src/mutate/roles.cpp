@@ -81,8 +81,8 @@ bool is_weight(const Fill& fill) {
 
 bool obeys_by_construction(const InputValue& value, const InputRule& rule) {
   const FillKind kind = value.fill.kind;
-  if (kind == FillKind::kBits) return false;
   if (takes_any_value(rule)) return true;
+  if (kind == FillKind::kBits) return false;
   if (!value.set.empty()) return false;
   if (rule.role == Role::kProbability) {
     return is_weight(value.fill) && std::all_of(value.patches.begin(), value.patches.end(),
