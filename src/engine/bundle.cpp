@@ -26,6 +26,8 @@ constexpr std::string_view kTemporary = ".tmp-";
 constexpr std::uint64_t kMaxFindingBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxEnvironmentBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxTensorFile = kMaxBundleTensorBytes + (std::uint64_t{16} << 20);  // with its header
+constexpr const char* kCaseTensors = "case.safetensors";  // of what is too large for the JSON
+constexpr const char* kOriginalTensors = "original.safetensors";
 constexpr const char* kInputsFile = "inputs.safetensors";
 constexpr const char* kOutputsFile = "outputs.safetensors";
 
@@ -41,11 +43,17 @@ Result<std::string> finding_text(const Bundle& bundle) {
 
 Status write_files(const fs::path& folder, const Bundle& bundle, const std::string& finding,
                    std::span<const BundleFile> documents) {
-  const std::pair<const char*, std::string> files[] = {
-      {"case.json", write_case(with_bits_inline(bundle.smallest), 2) + "\n"},
-      {"original.json", write_case(with_bits_inline(bundle.original), 2) + "\n"},
-      {"finding.json", finding},
-      {"environment.json", bundle.environment}};
+  const BitsBeside smallest = with_bits_beside(bundle.smallest, kCaseTensors);
+  const BitsBeside original = with_bits_beside(bundle.original, kOriginalTensors);
+  for (const auto& [name, tensors] :
+       {std::pair{kCaseTensors, &smallest.tensors}, {kOriginalTensors, &original.tensors}}) {
+    if (tensors->empty()) continue;
+    if (Status written = write_file(folder / name, write_safetensors(*tensors)); !written.ok()) return written;
+  }
+  const std::pair<const char*, std::string> files[] = {{"case.json", write_case(smallest.c, 2) + "\n"},
+                                                       {"original.json", write_case(original.c, 2) + "\n"},
+                                                       {"finding.json", finding},
+                                                       {"environment.json", bundle.environment}};
   for (const auto& [name, text] : files) {
     if (Status written = write_file(folder / name, text); !written.ok()) return written;
   }
