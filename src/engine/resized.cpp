@@ -1,13 +1,38 @@
 #include "engine/resized.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "model/call.h"
 
 namespace fusediff {
 namespace {
 
+// Raw elements of a larger tensor: their leading part.
+void cut_bits(const Tensor& before, const Tensor& after, Fill& fill) {
+  const std::vector<std::int64_t> from = stored_shape(before), to = stored_shape(after);
+  const bool known = fill.kind == FillKind::kBits && fill.bits && fill.bits->size() == stored_bytes(before);
+  bool smaller = known && from != to && from.size() == to.size() && before.dtype == after.dtype;
+  for (std::size_t d = 0; smaller && d < to.size(); ++d) smaller = to[d] <= from[d];
+  if (!smaller) return;
+  const std::size_t size = size_of(after.dtype);
+  const std::vector<std::int64_t> step = dense_strides(from);
+  std::vector<std::byte> kept(stored_bytes(after));
+  std::vector<std::int64_t> at(to.size(), 0);
+  for (std::size_t i = 0; i < kept.size(); i += size) {
+    std::int64_t source = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) source += at[d] * step[d];
+    std::copy_n(fill.bits->data() + static_cast<std::size_t>(source) * size, size, kept.data() + i);
+    for (std::size_t d = at.size(); d-- > 0 && ++at[d] == to[d];) at[d] = 0;
+  }
+  fill.bits = std::make_shared<const std::vector<std::byte>>(std::move(kept));
+  fill.bits_file.clear();
+  fill.bits_dtype.reset();
+}
+
 void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {
+  cut_bits(before, after, value.fill);
   const std::int64_t rows = row_count(after), columns = column_count(after);
   if (rows == 0 || columns == 0) {
     value.patches.clear();

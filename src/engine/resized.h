@@ -10,8 +10,9 @@
 
 namespace fusediff {
 
-// Overrides and patches keep their place, rows and columns counted; what would lie outside moves to the last, and so
-// does the row that an experiment names; calls within it stay. The result may be illegal: a check says so.
+// Raw elements of a tensor that becomes smaller are their leading part. Overrides and patches keep their place, rows
+// and columns counted; what would lie outside moves to the last, and so does the row that an experiment names; calls
+// within it stay. The result may be illegal: a check says so.
 Case resized(const Case& original, const Operator& op, const std::map<std::string, std::int64_t>& sizes,
              std::uint64_t max_bytes);
 
