@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 using Names = std::vector<std::string>;
 using Pair = std::array<std::string, 2>;
 
-constexpr std::array<const char*, 5> kKinds = {"check", "minimize", "list", "open", "record"};
+constexpr std::array<const char*, 7> kKinds = {"check", "minimize", "list", "open", "record", "outputs", "legal"};
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -45,7 +45,8 @@ std::string write_request(const Request& request) {
                   {"progress", request.progress},
                   {"apart", request.apart},
                   {"into", request.into.string()},
-                  {"run", request.run}});
+                  {"run", request.run},
+                  {"sides", request.sides}});
 }
 
 Result<Request> parse_request(std::string_view line) {
@@ -70,6 +71,7 @@ Result<Request> parse_request(std::string_view line) {
     request.apart = json.value("apart", Names());
     request.into = json.value("into", "");
     request.run = json.value("run", true);
+    request.sides = json.value("sides", std::array<bool, 2>{true, true});
     return request;
   } catch (const std::exception& thrown) {
     return our_error(std::string("a request was not understood: ") + thrown.what());
@@ -77,7 +79,7 @@ Result<Request> parse_request(std::string_view line) {
 }
 
 std::string write_progress(const Progress& progress) {
-  return text_of({{"progress", {{"step", progress.step}, {"checks", progress.checks}}}});
+  return text_of({{"progress", {{"step", progress.step}, {"checks", progress.checks}, {"case", progress.case_text}}}});
 }
 
 std::optional<Progress> parse_progress(std::string_view line) {
@@ -85,7 +87,7 @@ std::optional<Progress> parse_progress(std::string_view line) {
     const Json json = Json::parse(line);
     const auto progress = json.find("progress");
     if (progress == json.end()) return std::nullopt;
-    return Progress{progress->at("step"), progress->at("checks")};
+    return Progress{progress->at("step"), progress->at("checks"), progress->at("case")};
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -183,6 +185,25 @@ Result<OpenAnswer> parse_open_answer(std::string_view line) {
     return OpenAnswer{json.at("targets").get<Pair>(), json.at("versions").get<Pair>(),
                       json.at("paths").get<Pair>(),   json.at("files").get<Pair>(),
                       json.at("ops").get<Names>(),    json.at("left_out").get<Names>()};
+  });
+}
+
+std::string write_answer(const OutputsAnswer& answer) {
+  return text_of({{"lines", answer.lines}, {"tainted", answer.tainted}});
+}
+
+Result<OutputsAnswer> parse_outputs_answer(std::string_view line) {
+  return parse_answer<OutputsAnswer>(line, [](const Json& json) -> Result<OutputsAnswer> {
+    return OutputsAnswer{json.at("lines").get<Names>(), json.at("tainted")};
+  });
+}
+
+std::string write_answer(const LegalAnswer&) { return text_of({{"legal", true}}); }
+
+Result<LegalAnswer> parse_legal_answer(std::string_view line) {
+  return parse_answer<LegalAnswer>(line, [](const Json& json) -> Result<LegalAnswer> {
+    json.at("legal").get<bool>();
+    return LegalAnswer{};
   });
 }
 

@@ -20,7 +20,7 @@ namespace fusediff {
 inline constexpr int kMemoryExit = 71;
 
 struct Request {
-  enum class Kind { kCheck, kMinimize, kList, kOpen, kRecord } kind = Kind::kCheck;
+  enum class Kind { kCheck, kMinimize, kList, kOpen, kRecord, kOutputs, kLegal } kind = Kind::kCheck;
   std::string case_text;         // of kCheck, kMinimize and kRecord: a case's JSON
   std::filesystem::path folder;  // where its files are looked for; "": they are refused
   double seconds = 30;           // of kMinimize, and its tries and needed
@@ -32,6 +32,7 @@ struct Request {
   std::vector<std::string> apart;
   std::filesystem::path into;  // kRecord: a folder that is there, for inputs.safetensors and outputs.safetensors
   bool run = true;             // kRecord: false: inputs only
+  std::array<bool, 2> sides = {true, true};  // kOutputs: [Side] that are run
 };
 std::string write_request(const Request& request);
 Result<Request> parse_request(std::string_view line);
@@ -78,10 +79,19 @@ struct OpenAnswer {
   std::vector<std::string> left_out;  // that the against side does not offer
 };
 
+// What each wanted side gave: lines of campaign/manifest.h.
+struct OutputsAnswer {
+  std::vector<std::string> lines;
+  bool tainted = false;
+};
+// Of kLegal: nothing but that it is; else the answer is the error.
+struct LegalAnswer {};
+
 // What is under way, sent ahead of an answer.
 struct Progress {
   std::string step;
   int checks = 0;
+  std::string case_text = {};  // the smallest case so far, when there is another one
 };
 std::string write_progress(const Progress& progress);
 // Nothing: the line is an answer, or no line of ours.
@@ -93,6 +103,8 @@ std::string write_answer(const MinimizeAnswer& answer);
 std::string write_answer(const RecordAnswer& answer);
 std::string write_answer(const ListAnswer& answer);
 std::string write_answer(const OpenAnswer& answer);
+std::string write_answer(const OutputsAnswer& answer);
+std::string write_answer(const LegalAnswer& answer);
 
 // An answer that is an error is that error; one that is not understood is ours.
 Result<CheckAnswer> parse_check_answer(std::string_view line);
@@ -101,4 +113,6 @@ Result<RecordAnswer> parse_record_answer(std::string_view line);
 Result<ListAnswer> parse_list_answer(std::string_view line);
 Result<OpenAnswer> parse_open_answer(std::string_view line);
 
+Result<OutputsAnswer> parse_outputs_answer(std::string_view line);
+Result<LegalAnswer> parse_legal_answer(std::string_view line);
 }  // namespace fusediff

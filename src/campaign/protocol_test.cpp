@@ -96,6 +96,8 @@ TEST(Protocol, ProgressIsNoAnswer) {
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step, "dims");
   EXPECT_EQ(progress->checks, 12);
+  EXPECT_EQ(progress->case_text, "");
+  EXPECT_EQ(parse_progress(write_progress({"", 0, "{}"}))->case_text, "{}");
   for (const std::string& line : {write_answer(CheckAnswer{}), write_answer(user_error("x")), std::string("{")}) {
     EXPECT_FALSE(parse_progress(line)) << line;
   }

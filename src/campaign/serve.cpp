@@ -10,9 +10,12 @@
 #include "base/files.h"
 #include "campaign/child.h"
 #include "campaign/death.h"
+#include "campaign/manifest.h"
 #include "engine/bundle.h"
 #include "engine/minimize.h"
+#include "engine/run_sides.h"
 #include "model/case_json.h"
+#include "model/inline_bits.h"
 #include "model/safetensors.h"
 
 namespace fusediff {
@@ -97,6 +100,9 @@ class Apart {
 MinimizeOptions minimize_options(const Request& request, int out) {
   MinimizeOptions options;
   if (request.progress) {
+    options.accepted = [out](const Case& c) {
+      (void)write_line(out, write_progress({"", 0, write_case(with_bits_inline(c))}));
+    };
     options.progress = [out](const std::string& step, int checks) {
       (void)write_line(out, write_progress({step, checks}));  // whoever is gone is met when the answer is written
     };
@@ -146,6 +152,22 @@ std::string record_case(Engine& engine, const Case& c, const Request& request) {
   answer.recording = *std::move(recording);
   answer.tainted = engine.tainted();
   return write_answer(answer);
+}
+
+std::string outputs_of(Engine& engine, const OpenedSetup& opened, const Case& c, const Request& request) {
+  const Result<RanCase> ran = engine.run_sides(own_call(c), request.sides);
+  if (!ran.ok()) return write_answer(ran.error());
+  std::array<std::string, 2> paths;
+  for (const Side side : kSides) paths[index_of(side)] = opened.comparison.sides[index_of(side)].path;
+  OutputsAnswer answer;
+  for (const ManifestLine& line : lines_of(c, *ran, paths)) answer.lines.push_back(write_manifest_line(line));
+  answer.tainted = engine.tainted();
+  return write_answer(answer);
+}
+
+std::string legal_case(Engine& engine, const Case& c) {
+  const Status legal = engine.legal(c);
+  return legal.ok() ? write_answer(LegalAnswer{}) : write_answer(legal.error());
 }
 
 std::string dtypes_of(const std::string& name, const DTypeRule& rule) {
@@ -204,6 +226,8 @@ class Desk {
     if (request->kind == Request::Kind::kOpen) return write_answer(described(*opened_));
     const Result<Case> c = parse_case(request->case_text, request->folder);
     if (!c.ok()) return write_answer(c.error());
+    if (request->kind == Request::Kind::kOutputs) return outputs_of(*engine_, *opened_, *c, *request);
+    if (request->kind == Request::Kind::kLegal) return legal_case(*engine_, *c);
     if (request->kind == Request::Kind::kRecord) return record_case(*engine_, *c, *request);
     if (request->kind == Request::Kind::kMinimize && !request->apart.empty()) {
       const OpenAnswer sides = described(*opened_);

@@ -25,6 +25,7 @@ Result<Verdict> verdict_in_child(Child& child, const CaseFile& file, const OpenA
   request.folder = file.folder;
   const Result<Outcome> outcome = child.request(write_request(request), answer_seconds(seconds));
   if (!outcome.ok()) return outcome.error();
+  if (outcome->kind == Outcome::Kind::kStopped) return our_error("interrupted");
   if (outcome->kind != Outcome::Kind::kReply) {
     return Verdict{Verdict::Kind::kFinding, "", finding_of_death(file.c, sides, *outcome, seconds)};
   }

@@ -3,11 +3,14 @@
 #include <iostream>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/files.h"
 #include "campaign/ask.h"
 #include "campaign/flaky.h"
 #include "cli/case_check.h"
+#include "cli/interrupts.h"
+#include "cli/opened_bundle.h"
 #include "cli/options.h"
 #include "model/case_json.h"
 #include "model/quote.h"
@@ -18,14 +21,15 @@ namespace {
 
 OptionSet options() {
   OptionSet set;
-  set.usage = "fusediff minimize CASE [options]";
+  set.usage = "fusediff minimize CASE|BUNDLE [options]";
   set.about =
       "Makes a case small while its finding keeps the same signature: dims, layout, attributes, dtypes, recipes, rows\n"
       "and columns, single values. The result goes to stdout or to --output; what was tried, what passes next to it "
       "and\n"
-      "what turned out not to matter to stderr. Exit code: 0 done, 2 the case shows no finding, or an option is "
-      "wrong,\n"
-      "3 fusediff itself failed.";
+      "what turned out not to matter to stderr. Of a bundle, a folder or a .tar.gz of it, the original case is taken.\n"
+      "--output is written at each step, whole: it can be ended at any time, and started again from that file.\n"
+      "Exit code: 0 done, 2 the case shows no finding, or an option is wrong, 3 fusediff itself failed, 130 "
+      "interrupted.";
   set.example = "  fusediff minimize corpus/moe_gating_topk/report_a.json --target planted\n";
   set.rest = "CASE";
   set.shown.add_options()("help", "this text");
@@ -48,8 +52,20 @@ Result<Finding> finding_in(Child& child, const CaseFile& file, const std::string
   return *std::move(verdict->finding);
 }
 
+// The smallest case so far: written as soon as it is known, or kept to be printed.
+struct Smallest {
+  std::string output;  // "": stdout, at the end
+  std::string text;    // "": still the original
+  Status written;
+
+  void take(const Case& c) {
+    text = write_case(c, 2) + "\n";
+    if (!output.empty() && written.ok()) written = write_file(output, text);
+  }
+};
+
 Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Finding& finding, double time,
-                                 double seconds) {
+                                 double seconds, Smallest& smallest) {
   Request request;
   request.kind = Request::Kind::kMinimize;
   request.case_text = file.text;
@@ -57,8 +73,13 @@ Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Findi
   request.seconds = time;
   request.tries = tries_for(finding);
   request.progress = true;
-  const auto show = [](std::string_view line) {
+  const auto show = [&](std::string_view line) {
     const std::optional<Progress> progress = parse_progress(line);
+    if (progress && !progress->case_text.empty()) {
+      const Result<Case> c = parse_case(progress->case_text);
+      if (c.ok()) smallest.take(*c);
+      return true;
+    }
     if (progress) std::cerr << "minimize: " << progress->step << ", " << progress->checks << " checks" << std::endl;
     return progress.has_value();
   };
@@ -76,23 +97,42 @@ void print_notes(const MinimizeAnswer& answer) {
   std::cerr << "minimised with " << answer.checks << " checks: " << headline(answer.finding) << std::endl;
 }
 
-int minimize_file(const std::string& name, const Setup& setup, double time, const std::string& output) {
-  const Result<CaseFile> file = read_case_file(name);
+// What an interrupted run leaves.
+int end_early(const Smallest& smallest) {
+  if (smallest.text.empty()) {
+    std::cerr << "interrupted: nothing smaller was found yet" << std::endl;
+  } else if (smallest.output.empty()) {
+    std::cout << smallest.text << std::flush;
+    std::cerr << "interrupted: the smallest case so far is above" << std::endl;
+  } else {
+    std::cerr << "interrupted: the smallest case so far is in " << smallest.output
+              << "; fusediff minimize goes on from it" << std::endl;
+  }
+  return interrupted_exit_code();
+}
+
+int minimize_file(const std::filesystem::path& case_file, const std::string& name, const Setup& setup, double time,
+                  const std::string& output) {
+  const Result<CaseFile> file = read_case_file(case_file);
   if (!file.ok()) return fail(file.error());
-  Child child(child_options(setup));
+  Smallest smallest{output, {}, {}};
+  ChildOptions child_wanted = child_options(setup);
+  child_wanted.stop = &catch_interrupts();
+  Child child(std::move(child_wanted));
   const Result<OpenAnswer> sides = open_in_child(child, setup.seconds);
+  if (is_interrupted()) return end_early(smallest);
   if (!sides.ok()) return fail(sides.error());
   const Result<Finding> finding = finding_in(child, *file, name, *sides, setup.seconds);
+  if (is_interrupted()) return end_early(smallest);
   if (!finding.ok()) return fail(finding.error());
   child.end();
-  const Result<MinimizeAnswer> answer = minimized(child, *file, *finding, time, setup.seconds);
+  const Result<MinimizeAnswer> answer = minimized(child, *file, *finding, time, setup.seconds, smallest);
+  if (is_interrupted()) return end_early(smallest);
+  if (!smallest.written.ok()) return fail(smallest.written.error());
   if (!answer.ok()) return fail(Error{answer.error().blame, name + ": " + answer.error().what});
-  const std::string text = write_case(answer->smallest, 2) + "\n";
-  if (output.empty()) {
-    std::cout << text << std::flush;
-  } else if (const Status written = write_file(output, text); !written.ok()) {
-    return fail(written.error());
-  }
+  smallest.take(answer->smallest);
+  if (!smallest.written.ok()) return fail(smallest.written.error());
+  if (output.empty()) std::cout << smallest.text << std::flush;
   print_notes(*answer);
   return kExitClean;
 }
@@ -121,7 +161,10 @@ int run_minimize(const Arguments& arguments) {
           user_error("--output: " + quote(output) + " cannot be written; a file in a folder that is there is right"));
     }
   }
-  return minimize_file(files.front(), *setup, *time, output);
+  if (!may_be_bundle(files.front())) return minimize_file(files.front(), files.front(), *setup, *time, output);
+  const Result<OpenedBundle> opened = open_bundle(files.front());
+  if (!opened.ok()) return fail(opened.error());
+  return minimize_file(opened->folder / "original.json", files.front(), *setup, *time, output);
 }
 
 }  // namespace fusediff

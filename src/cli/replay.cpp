@@ -1,14 +1,16 @@
 // fusediff replay: does a bundle still show its finding?
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 
 #include "campaign/ask.h"
 #include "cli/case_check.h"
+#include "cli/interrupts.h"
+#include "cli/opened_bundle.h"
 #include "cli/options.h"
 #include "engine/bundle.h"
 #include "model/case_json.h"
@@ -27,7 +29,9 @@ OptionSet options() {
   OptionSet set;
   set.usage = "fusediff replay BUNDLE... [options]";
   set.about =
-      "Runs the case of each bundle again, each time in a fresh process, and says whether the same finding shows.\n"
+      "Runs the case of each bundle, a folder or a .tar.gz of it, again, each time in a fresh process, and says "
+      "whether\n"
+      "the same finding shows.\n"
       "The sides are those that the bundle was made with, looked up by name in the folders of targets; nothing that a\n"
       "bundle names by a path is opened. Exit code: 0 no finding shows any more, 1 one does, 2 a bundle or an option "
       "is\n"
@@ -73,22 +77,17 @@ class Replayer {
       : given_target_(values.count("target") != 0),
         given_against_(values.count("against") != 0),
         setup_(std::move(setup)),
-        runs_(runs) {}
+        runs_(runs),
+        stop_(catch_interrupts()) {}
 
   Result<Replayed> replay(const std::filesystem::path& path) const {
-    std::error_code code;
-    if (!std::filesystem::is_directory(path, code)) {
-      const char* what = std::filesystem::exists(path, code) ? ": is a file" : ": there is no such folder";
-      return user_error(path.string() + what + "; the folder of a bundle is needed here");
-    }
-    if (!std::filesystem::exists(path / "finding.json", code)) {
-      return user_error(path.string() + ": is not a bundle: finding.json is missing");
-    }
-    const Result<Bundle> bundle = read_bundle(path);
+    const Result<OpenedBundle> opened = open_bundle(path);
+    if (!opened.ok()) return opened.error();
+    const Result<Bundle> bundle = read_bundle(opened->folder);
     if (!bundle.ok()) return bundle.error();
     const Result<Setup> setup = setup_for(path, bundle->finding);
     if (!setup.ok()) return setup.error();
-    Result<CaseFile> file = read_case_file(path / "case.json");
+    Result<CaseFile> file = read_case_file(opened->folder / "case.json");
     if (!file.ok()) return file.error();
     Result<Replayed> replayed = run(*setup, *std::move(file), signature_of(bundle->finding));
     if (!replayed.ok()) return Error{replayed.error().blame, path.string() + ": " + replayed.error().what};
@@ -113,7 +112,9 @@ class Replayer {
 
   Result<Replayed> run(const Setup& setup, CaseFile file, std::string signature) const {
     using Clock = std::chrono::steady_clock;
-    Child child(child_options(setup));
+    ChildOptions options = child_options(setup);
+    options.stop = &stop_;
+    Child child(std::move(options));
     const Result<OpenAnswer> sides = open_in_child(child, setup.seconds);
     if (!sides.ok()) return sides.error();
     Replayed replayed{std::move(file), std::move(signature), {}, {}};
@@ -136,6 +137,7 @@ class Replayer {
   bool given_against_;
   Setup setup_;
   int runs_;
+  const std::atomic<bool>& stop_;
 };
 
 // A case that could not be run says nothing about the bug.
@@ -189,6 +191,7 @@ int run_replay(const Arguments& arguments) {
   int code = kExitClean;
   for (const std::string& bundle : bundles) {
     const Result<Replayed> replayed = replayer.replay(bundle);
+    if (is_interrupted()) return interrupted_exit_code();
     if (replayed.ok() && (*json || was_judged(replayed->verdict))) print(bundle, *replayed, *json);
     if (!replayed.ok()) {
       code = std::max(code, fail(replayed.error()));

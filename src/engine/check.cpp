@@ -9,6 +9,7 @@
 #include "engine/features.h"
 #include "engine/prepare.h"
 #include "engine/record.h"
+#include "engine/run_sides.h"
 #include "engine/truth.h"
 #include "model/expand.h"
 
@@ -190,6 +191,40 @@ bool Engine::has_truth(const Case& c) {
   std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
   const Prepared* prepared = std::get_if<Prepared>(&made);
   return prepared != nullptr && !compute_truth(*prepared, state.comparison, state.options, state.runner).path.empty();
+}
+
+Result<RanCase> Engine::run_sides(const Case& c, const std::array<bool, 2>& wanted) {
+  State& state = *state_;
+  const Operator* op = find(c.op);
+  if (op == nullptr) return user_error(state.comparison.sides[0].target->name + " does not offer " + c.op);
+  std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
+  if (const Unprepared* failed = std::get_if<Unprepared>(&made)) return failed->error;
+  return fusediff::run_sides(
+      {c, std::get<Prepared>(made), state.comparison, state.options, state.runner, state.draws, state.executions},
+      wanted);
+}
+
+Status Engine::legal(const Case& c) {
+  const auto at = [](const Case& whole, std::size_t i, const Error& error) {
+    return Error{error.blame, "/experiment/" + std::string(name_of(whole.experiment.kind)) + " call " +
+                                  std::to_string(i) + error.what};
+  };
+  const Operator* op = find(c.op);
+  if (op == nullptr) return user_error(state_->comparison.sides[0].target->name + " does not offer " + c.op);
+  const Result<Call> call = bind(c, *op, state_->options.max_bytes, state_->options.outside);
+  if (!call.ok()) return call.error();
+  for (const auto& [rules, tensors] : {std::pair(&op->inputs, &call->inputs), std::pair(&op->given, &call->givens)}) {
+    for (std::size_t i = 0; i < rules->size(); ++i) {
+      const auto value = c.inputs.find((*rules)[i].name);
+      if (!(*tensors)[i].present || value == c.inputs.end()) continue;
+      const auto drawn = state_->draws.draw(value->second, (*rules)[i], (*tensors)[i], *call);
+      if (!drawn.ok()) return drawn.error();
+    }
+  }
+  for (std::size_t i = 0; i < c.experiment.calls.size(); ++i) {
+    if (Status inner = legal(c.experiment.calls[i]); !inner.ok()) return at(c, i, inner.error());
+  }
+  return {};
 }
 
 Result<Recording> Engine::record(const Case& c, bool run) {

@@ -61,6 +61,8 @@ struct CheckResult {
   std::uint64_t target_nanoseconds = 0;  // inside them
 };
 
+struct RanCase;
+
 // Holds what is worth keeping between checks: the runner's arena, buffers, a cache of drawn inputs.
 class Engine {
  public:
@@ -95,6 +97,11 @@ class Engine {
 
   // Is there an f64 truth for this case's outputs? False too where it cannot be run.
   bool has_truth(const Case& c);
+
+  // One run of each wanted path on the case's own call: engine/run_sides.h.
+  Result<RanCase> run_sides(const Case& c, const std::array<bool, 2>& wanted);
+  // Would check() take the case? Draws every value; runs nothing. An error says what is not legal.
+  Status legal(const Case& c);
 
   // The runs that the case is about, with everything that they take and give: engine/record.h.
   Result<Recording> record(const Case& c, bool run);

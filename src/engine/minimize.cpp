@@ -64,6 +64,7 @@ class Minimizer {
     if (!confirm()) {
       best_ = original;
       finding_ = finding;
+      accepted();
       anew_ = true;
       rejected_.clear();
       shrink();
@@ -94,6 +95,10 @@ class Minimizer {
       changed |= shrink_case();
       changed |= shrink_calls();
     }
+  }
+
+  void accepted() const {
+    if (options_.accepted) options_.accepted(best_);
   }
 
   bool time_left() const { return Clock::now() < end_; }
@@ -134,6 +139,7 @@ class Minimizer {
     }
     best_ = candidate;
     finding_ = std::move(*finding);
+    accepted();
     return true;
   }
 

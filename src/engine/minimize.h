@@ -18,6 +18,8 @@ struct MinimizeOptions {
   int tries = 1;   // of the predicate, for a flaky finding
   int needed = 1;  // of them
   std::function<void(const std::string& step, int checks)> progress;
+  // The smallest so far, each time that there is another one: what a run that is ended keeps.
+  std::function<void(const Case& c)> accepted;
 };
 
 struct Minimized {
