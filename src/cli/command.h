@@ -28,6 +28,7 @@ std::span<const Command> commands();
 int run_bundle(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_fuzz(const Arguments& arguments);
+int run_ledger(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 int run_minimize(const Arguments& arguments);
 int run_replay(const Arguments& arguments);
@@ -35,6 +36,9 @@ int run_manifest(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_selftest(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
+
+// This day where the program runs, "2026-11-30".
+std::string today();
 
 // Prints "fusediff: WHAT" on stderr; the exit code that says whose error it is.
 int fail(const Error& error);

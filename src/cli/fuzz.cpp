@@ -3,6 +3,8 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -12,6 +14,8 @@
 #include "campaign/supervisor.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "model/ledger.h"
+#include "report/known.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -61,8 +65,9 @@ OptionSet options() {
        "of all choices; with --jobs 1 the same seed makes the same cases")                           //
       ("jobs", po::value<std::string>()->value_name("N"), "worker processes (the number of cores)")  //
       ("corpus", po::value<std::vector<std::string>>()->value_name("FOLDER"),
-       "cases to start from; may be repeated; never written to")  //
-      ("out", po::value<std::string>()->value_name("FOLDER"), "where all of it goes (reports/DATE-TIME)");
+       "cases to start from; may be repeated; never written to")                                           //
+      ("out", po::value<std::string>()->value_name("FOLDER"), "where all of it goes (reports/DATE-TIME)")  //
+      ("ledger", po::value<std::string>()->value_name("FILE"), "signatures that are known: they do not fail the run");
   add_format_option(set.shown);
   return set;
 }
@@ -177,9 +182,35 @@ class Screen {
   std::uint64_t rate_checks_ = 0;
 };
 
-int exit_code_of(const FuzzResult& result) {
+Result<std::optional<Ledger>> ledger_of(const po::variables_map& values) {
+  if (!values.contains("ledger")) return std::optional<Ledger>();
+  Result<Ledger> ledger = read_ledger(values["ledger"].as<std::string>());
+  if (!ledger.ok()) return ledger.error();
+  return std::optional<Ledger>(*std::move(ledger));
+}
+
+// What this run showed, beside the ledger.
+Result<CampaignReport> known_of(const FuzzResult& result, const std::filesystem::path& out, const Ledger& ledger) {
+  Result<CampaignReport> report = fold_campaign(out);
+  if (!report.ok()) return report;
+  std::vector<std::filesystem::path> bundled;
+  for (const News& news : result.news) bundled.push_back(news.bundle);
+  keep_what_was_seen(*report, bundled);
+  ask_ledger(ledger, today(), *report);
+  return report;
+}
+
+std::string with_ledger(const std::string& summary, const CampaignReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::parse(summary, nullptr, false);
+  json["ledger"] = Json::parse(ledger_json(report), nullptr, false);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int exit_code_of(const FuzzResult& result, const CampaignReport* report) {
   if (result.interrupted) return 128 + interrupting_signal.load();
-  return result.status.classes.empty() ? kExitClean : kExitFindings;
+  const bool failed = report == nullptr ? !result.status.classes.empty() : has_failed(*report);
+  return failed ? kExitFindings : kExitClean;
 }
 
 }  // namespace
@@ -194,6 +225,9 @@ int run_fuzz(const Arguments& arguments) {
   const Result<FuzzOptions> fuzz_options = read_options(**parsed);
   if (!fuzz_options.ok()) return fail(fuzz_options.error());
 
+  const Result<std::optional<Ledger>> ledger = ledger_of(**parsed);
+  if (!ledger.ok()) return fail(ledger.error());
+
   catch_interrupts();
   Screen screen;
   FuzzHooks hooks;
@@ -203,15 +237,22 @@ int run_fuzz(const Arguments& arguments) {
   const Result<FuzzResult> result = fuzz(*fuzz_options, interrupted, hooks);
   screen.end();
   if (!result.ok()) return fail(result.error());
-  std::cout << (*json ? summary_json(*result, fuzz_options->out) : summary_text(*result, fuzz_options->out))
-            << std::flush;
+  std::string summary = *json ? summary_json(*result, fuzz_options->out) : summary_text(*result, fuzz_options->out);
+  std::optional<CampaignReport> beside;
+  if (*ledger) {
+    Result<CampaignReport> report = known_of(*result, fuzz_options->out, **ledger);
+    if (!report.ok()) return fail(report.error());
+    beside = *std::move(report);
+    summary = *json ? with_ledger(summary, *beside) : summary + ledger_text(*beside);
+  }
+  std::cout << summary << std::flush;
   if (!result->interrupted && compared_nothing(result->status)) {
     return fail(user_error(
         "--target " + fuzz_options->setup.target +
         ": nothing was compared: every check was skipped, would not open, or no record has what --experiment "
         "asks; see the reasons above"));
   }
-  return exit_code_of(*result);
+  return exit_code_of(*result, beside ? &*beside : nullptr);
 }
 
 }  // namespace fusediff

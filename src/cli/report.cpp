@@ -12,6 +12,7 @@
 #include "report/github.h"
 #include "report/html.h"
 #include "report/junit.h"
+#include "report/known.h"
 
 namespace fusediff {
 namespace {
@@ -30,6 +31,7 @@ OptionSet options() {
       "stage to blame, the evidence, its bundle and the command that replays it, and what proves little: skips and\n"
       "vacuous checks by reason. Loads no target. html is one page with plots that needs no network, written to\n"
       "DIR/report.html unless --output names another file; the other formats go to stdout or to --output.\n"
+      "With --ledger what the file lists is known: it is marked, and does not count as a finding.\n"
       "Exit code: 0 no finding, 1 findings, 2 the folder or a file in it is wrong.";
   set.example =
       "  fusediff fuzz --target planted --time 10 --out reports/example\n"
@@ -38,7 +40,8 @@ OptionSet options() {
   set.rest = "DIR";
   set.shown.add_options()("help", "this text")  //
       ("format", po::value<std::string>()->value_name("FORMAT")->default_value("text"),
-       "text, json, junit (XML for CI), github (Markdown for a step summary) or html")  //
+       "text, json, junit (XML for CI), github (Markdown for a step summary) or html")       //
+      ("ledger", po::value<std::string>()->value_name("FILE"), "signatures that are known")  //
       ("output", po::value<std::string>()->value_name("FILE"), "where it goes");
   return set;
 }
@@ -88,8 +91,13 @@ int run_report(const Arguments& arguments) {
   if (folders.size() != 1) {
     return fail(user_error("report: " + std::to_string(folders.size()) + " folders are named; one is right"));
   }
-  const Result<CampaignReport> report = fold_campaign(folders.front());
+  Result<CampaignReport> report = fold_campaign(folders.front());
   if (!report.ok()) return fail(report.error());
+  if ((**parsed).contains("ledger")) {
+    const Result<Ledger> ledger = read_ledger((**parsed)["ledger"].as<std::string>());
+    if (!ledger.ok()) return fail(ledger.error());
+    ask_ledger(*ledger, today(), *report);
+  }
   const std::optional<fs::path> place = place_of(**parsed, *format, folders.front());
   const std::string text = written(*report, *format, place.value_or(""));
   if (!place) {
@@ -99,8 +107,7 @@ int run_report(const Arguments& arguments) {
   } else {
     std::cerr << "report: written to " << place->string() << std::endl;
   }
-  const bool clean = report->findings.empty() && report->without_bundle.empty();
-  int code = clean ? kExitClean : kExitFindings;
+  int code = has_failed(*report) ? kExitFindings : kExitClean;
   for (const std::string& problem : report->problems) code = std::max(code, fail(user_error(problem)));
   return code;
 }

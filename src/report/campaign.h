@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct CampaignReport {
   std::string target, against;                                // as the campaign named them; "": not named
   std::vector<ReportedFinding> findings;                      // by class, then operator, then signature
   Tally without_bundle;               // "CLASS/SLUG" that was counted or listed and has no bundle
+  std::set<std::string> known_without_bundle;  // those of them that the ledger speaks for
   std::size_t waiting = 0;            // files in found/: seen, not yet bundled
   std::vector<Moment> series;         // in the order of the file; none where there is no file
   std::filesystem::path ledger;       // that was asked; "": none

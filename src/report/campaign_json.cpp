@@ -95,6 +95,7 @@ Json campaign_object(const CampaignReport& report) {
   json["waiting"] = report.waiting;
   json["problems"] = report.problems;
   json["ledger"] = report.ledger.empty() ? Json(nullptr) : Json(report.ledger.string());
+  json["known_without_bundle"] = report.known_without_bundle;
   json["vanished"] = Json::array();
   for (const LedgerEntry& entry : report.vanished) json["vanished"].push_back(entry_json(entry));
   json["series"] = Json::array();
