@@ -28,6 +28,16 @@ constexpr double kReplaySeconds = 10;  // for all replays of one finding after t
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+constexpr double kFewestHangs = 3;  // runs that must fit into the time, else a hang is not minimised
+
+// The command line of a child with another cap on one run.
+std::vector<std::string> with_seconds(std::vector<std::string> arguments, double seconds) {
+  for (std::string& argument : arguments) {
+    if (argument.starts_with("--timeout=")) argument = "--timeout=" + std::to_string(seconds);
+  }
+  return arguments;
+}
+
 // Ends that say nothing of a case that runs well alone: somebody's signal (libFuzzer exits on the polite ones), or
 // memory that grew over many cases.
 bool is_from_outside(const Ended& ended) {
@@ -206,14 +216,22 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
   request.case_text = write_case(bundle.original);
   request.seconds = time_for_one();
   request.tries = tries_for(bundle.finding);
-  if (kills) request.apart = options_.child.arguments;
+  // A hang is looked for with a shorter cap: what that finds small is asked again with the whole one.
+  const bool hangs = bundle.finding.cls == FindingClass::kHang;
+  request.apart_seconds = hangs ? std::min(options_.seconds, std::max(0.2, options_.seconds / 10)) : options_.seconds;
+  if (kills || hangs) request.apart = with_seconds(options_.child.arguments, request.apart_seconds);
+  const double each = kills ? answer_seconds(request.apart_seconds) : 2 * request.apart_seconds;
+  if (hangs && request.seconds < kFewestHangs * each) {
+    bundle.finding.notes.push_back("not minimised: there is no time for enough runs that do not come back");
+    return;
+  }
   if (request.seconds <= 0) {
     bundle.finding.notes.push_back("not minimised: the time of the campaign was up");
     return;
   }
   Child child(options_.child);
   const Result<Outcome> outcome =
-      child.request(write_request(request), request.seconds + answer_seconds(options_.seconds));
+      child.request(write_request(request), request.seconds + 3 * answer_seconds(options_.seconds));
   if (!outcome.ok() || outcome->kind == Outcome::Kind::kStopped) return;
   if (outcome->kind != Outcome::Kind::kReply) {
     bundle.finding.notes.push_back("not minimised: the process that tried ended");
@@ -221,12 +239,25 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
   }
   Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply);
   if (!answer.ok()) return;
+  if (hangs && !comes_back_whole(*answer)) {
+    bundle.finding.notes.push_back("not minimised: what was smaller only takes long");
+    return;
+  }
   const std::string other = signature_of(answer->finding);
   bundle.smallest = std::move(answer->smallest);
   bundle.finding = std::move(answer->finding);
   for (std::string& note : answer->notes) bundle.finding.notes.push_back(std::move(note));
   if (!answer->finished) bundle.finding.notes.push_back("not minimised to the end: the time cap came first");
   if (other != signature) bundle.finding.notes.push_back("first seen as: " + signature);
+}
+
+// With the whole cap: then its finding is the one that is told.
+bool Analyst::comes_back_whole(MinimizeAnswer& answer) {
+  Child child(options_.child);
+  Result<Seen> seen = check_in_child(child, answer.smallest, options_.sides, options_.seconds);
+  if (!seen.ok() || !seen->finding || signature_of(*seen->finding) != signature_of(answer.finding)) return false;
+  answer.finding = *std::move(seen->finding);
+  return true;
 }
 
 void Analyst::record(Bundle& bundle, bool kills) const {

@@ -44,6 +44,7 @@ std::string write_request(const Request& request) {
                   {"needed", request.needed},
                   {"progress", request.progress},
                   {"apart", request.apart},
+                  {"apart_seconds", request.apart_seconds},
                   {"into", request.into.string()},
                   {"run", request.run},
                   {"sides", request.sides}});
@@ -69,6 +70,7 @@ Result<Request> parse_request(std::string_view line) {
     request.needed = json.at("needed");
     request.progress = json.value("progress", false);
     request.apart = json.value("apart", Names());
+    request.apart_seconds = json.value("apart_seconds", 0.0);
     request.into = json.value("into", "");
     request.run = json.value("run", true);
     request.sides = json.value("sides", std::array<bool, 2>{true, true});

@@ -30,6 +30,7 @@ struct Request {
   // kMinimize: each candidate is checked in a process of its own, this program with these arguments; empty: in this
   // one.
   std::vector<std::string> apart;
+  double apart_seconds = 0;    // the cap of one run there
   std::filesystem::path into;  // kRecord: a folder that is there, for inputs.safetensors and outputs.safetensors
   bool run = true;             // kRecord: false: inputs only
   std::array<bool, 2> sides = {true, true};  // kOutputs: [Side] that are run

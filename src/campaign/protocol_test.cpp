@@ -14,6 +14,7 @@ TEST(Protocol, RequestsSurviveTheLine) {
   request.tries = 7;
   request.needed = 2;
   request.apart = {"serve", "--target=a b"};
+  request.apart_seconds = 1.5;
   request.into = "/another";
   request.run = false;
   const std::string line = write_request(request);
@@ -27,6 +28,7 @@ TEST(Protocol, RequestsSurviveTheLine) {
   EXPECT_EQ(read->tries, request.tries);
   EXPECT_EQ(read->needed, request.needed);
   EXPECT_EQ(read->apart, request.apart);
+  EXPECT_EQ(read->apart_seconds, request.apart_seconds);
   EXPECT_EQ(read->into, request.into);
   EXPECT_EQ(read->run, request.run);
 }

@@ -68,8 +68,8 @@ std::string check_case(Engine& engine, const Case& c) {
 // Asks a process of its own about every candidate: for cases that end the process. Operators are those of `engine`.
 class Apart {
  public:
-  Apart(Engine& engine, const OpenAnswer& sides, const Request& request, double seconds)
-      : engine_(engine), sides_(sides), seconds_(seconds), child_(options_of(request)) {}
+  Apart(Engine& engine, const OpenAnswer& sides, const Request& request)
+      : engine_(engine), sides_(sides), seconds_(request.apart_seconds), child_(options_of(request)) {}
 
   Predicate predicate() {
     return {[this](const Case& c, bool) { return check(c); }, [this](std::string_view op) { return engine_.find(op); },
@@ -231,7 +231,7 @@ class Desk {
     if (request->kind == Request::Kind::kRecord) return record_case(*engine_, *c, *request);
     if (request->kind == Request::Kind::kMinimize && !request->apart.empty()) {
       const OpenAnswer sides = described(*opened_);
-      Apart apart(*engine_, sides, *request, setup_.seconds);
+      Apart apart(*engine_, sides, *request);
       return answer_of(minimize(apart.predicate(), *c, minimize_options(*request, out_)), engine_->tainted());
     }
     if (request->kind == Request::Kind::kMinimize) {
