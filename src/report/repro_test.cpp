@@ -1,0 +1,198 @@
+#include "report/repro.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+#include "model/dtype.h"
+#include "report/python_text.h"
+#include "report/repro_plan.h"
+#include "report/repro_rule.h"
+
+namespace fusediff {
+
+std::string_view repro_numbers();
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+bool has_python() { return std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") == 0; }
+
+std::filesystem::path folder() {
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    ("repro_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+void write(const std::filesystem::path& file, std::string_view text) {
+  std::ofstream(file, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+// Exit code of `python3 SCRIPT argument`; what it says is in file `said`.
+int run(const std::filesystem::path& script, const std::string& argument, const std::filesystem::path& said) {
+  const std::string command =
+      std::string(kPython) + " '" + script.string() + "' '" + argument + "' > '" + said.string() + "' 2>&1";
+  return WEXITSTATUS(std::system(command.c_str()));
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Tensor vector_of(std::string name, std::int64_t elements) {
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.shape = {elements};
+  tensor.stride = {1};
+  tensor.align = 4;
+  return tensor;
+}
+
+// y = x of one path against the other, `elements` f32 each.
+Bundle bundle_of(FindingClass cls, std::int64_t elements) {
+  Bundle bundle;
+  bundle.smallest.op = "copy";
+  Finding& f = bundle.finding;
+  f.op = "copy";
+  f.experiment = "pair";
+  f.targets = {"mine", "mine"};
+  f.paths = {"fused", "unfused"};
+  f.output = "y";
+  f.cls = cls;
+  f.evidence.push_back({cls, "bits", "y", 1, Side::kTarget, "y says \"\"\" and \\N"});
+  Difference d;
+  d.output = "y";
+  d.max_ulp = 1;
+  f.differences.push_back(d);
+  Recording recording;
+  for (const std::size_t s : {0u, 1u}) {
+    RecordedCall call;
+    call.op = "copy";
+    call.path = f.paths[s];
+    call.attrs = {{"scale", std::numeric_limits<double>::infinity()}, {"mode", std::string("a'b\"c\n")}};
+    call.inputs = {vector_of("x", elements)};
+    call.outputs = {vector_of("y", elements)};
+    call.stored = {"x"};
+    recording.calls[s].push_back(call);
+  }
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * 4);
+  recording.inputs = {{"x", DType::kF32, {elements}, bytes}};
+  recording.outputs = {{"target/y", DType::kF32, {elements}, bytes}, {"against/y", DType::kF32, {elements}, bytes}};
+  bundle.recording = recording;
+  return bundle;
+}
+
+TEST(PythonText, LiteralsOfEveryKind) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Json value{{"a", true}, {"b", nullptr}, {"c", -infinity}, {"d", {1, 2.5}}, {"e", "\"\\\n"}};
+  EXPECT_EQ(python_literal(value),
+            "{\"a\": True, \"b\": None, \"c\": float(\"-inf\"), \"d\": [1, 2.5], \"e\": \"\\\"\\\\\\n\"}");
+  EXPECT_EQ(python_literal(Json(std::nan(""))), "float(\"nan\")");
+}
+
+TEST(PythonText, NoLineOfNumbersIsTooLong) {
+  const std::string text = python_literal({{"numbers", std::vector<int>(200, 12345)}});
+  std::size_t longest = 0;
+  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    longest = std::max(longest, end - at);
+  }
+  EXPECT_LE(longest, 120u);
+}
+
+TEST(ReproRule, NumbersOfEverySentence) {
+  EXPECT_EQ(broken_rule("p holds 0 stands twice in row 3, columns 1 and 2"),
+            (Json{{"kind", "distinct"}, {"row", 3}, {"twice", {1, 2}}}));
+  EXPECT_EQ(broken_rule("p holds 9 in row 0, column 4, outside 0..7"),
+            (Json{{"kind", "range"}, {"row", 0}, {"low", 0.0}, {"high", 7.0}}));
+  EXPECT_EQ(broken_rule("y holds nan in row 2, column 0 although every input is finite"),
+            (Json{{"kind", "finite"}, {"row", 2}}));
+  EXPECT_EQ(broken_rule("y holds row 1 sums to 0.9, not to 1 within 1e-06"),
+            (Json{{"kind", "row_sums"}, {"row", 1}, {"sum", 1.0}, {"within", 1e-6}}));
+  EXPECT_EQ(broken_rule("p holds 4 in row 0, column 1: no permutation of 0..3"),
+            (Json{{"kind", "permutation"}, {"row", 0}}));
+  EXPECT_TRUE(broken_rule("something else").is_null());
+  EXPECT_EQ(memory_cap("asks for 9 bytes of workspace; with tensors of 4 bytes the cap is 1024"), 1024u);
+  EXPECT_EQ(memory_cap("no memory to keep the outputs"), std::nullopt);
+}
+
+TEST(Repro, EveryClassHasItsPart) {
+  for (int cls = 0; cls < kFindingClassCount; ++cls) {
+    const std::string script = repro_script(bundle_of(static_cast<FindingClass>(cls), 4));
+    std::size_t looks = 0;
+    for (std::size_t at = script.find("\ndef look("); at != std::string::npos; at = script.find("\ndef look(", at + 1))
+      ++looks;
+    EXPECT_EQ(looks, 1u) << name_of(static_cast<FindingClass>(cls));
+  }
+}
+
+TEST(Repro, LargeTensorsStayInTheirFiles) {
+  EXPECT_THAT(repro_script(bundle_of(FindingClass::kDamage, 4)), Not(HasSubstr("beside this script.\n")));
+  const std::string large = repro_script(bundle_of(FindingClass::kDamage, 100000));
+  EXPECT_THAT(large, HasSubstr("inputs.safetensors beside this script."));
+  EXPECT_THAT(large, HasSubstr("INPUTS = {}"));
+  EXPECT_LT(large.size(), 100000u);
+}
+
+// Whatever stands in the finding, the script is Python, and a library that is not there is one clear line.
+TEST(Repro, AMissingLibraryIsOneLine) {
+  if (!has_python()) GTEST_SKIP() << "no Python with NumPy";
+  const auto path = folder();
+  for (int cls = 0; cls < kFindingClassCount; ++cls) {
+    write(path / "repro.py", repro_script(bundle_of(static_cast<FindingClass>(cls), 4)));
+    EXPECT_EQ(run(path / "repro.py", "/no/such/library.so", path / "said"), 2) << text_of(path / "said");
+    EXPECT_THAT(text_of(path / "said"), HasSubstr("cannot use /no/such/library.so as a target library"));
+    EXPECT_THAT(text_of(path / "said"), Not(HasSubstr("Traceback")));
+  }
+}
+
+// Every element of the 8 and 16 bit formats means the same in the script and here.
+TEST(Repro, NarrowFloatsAreDecodedExactly) {
+  if (!has_python()) GTEST_SKIP() << "no Python with NumPy";
+  const auto path = folder();
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF8E4M3FN, DType::kF8E5M2}) {
+    const std::uint64_t count = std::uint64_t{1} << (8 * size_of(dtype));
+    std::string bits, expected, distances;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const double value = float_value(dtype, i);
+      const std::uint64_t distance = ulp_distance(dtype, i, (i * 7919 + 5) % count);
+      bits.append(reinterpret_cast<const char*>(&i), size_of(dtype));
+      expected.append(reinterpret_cast<const char*>(&value), sizeof value);
+      distances.append(reinterpret_cast<const char*>(&distance), sizeof distance);
+    }
+    write(path / "bits", bits);
+    write(path / "expected", expected);
+    write(path / "distances", distances);
+    std::string script = "import numpy as np\nimport sys, os\nnp.seterr(all='ignore')\nFINDING = {'class': ''}\n";
+    script += repro_numbers();
+    script += "d = '" + std::string(name_of(dtype)) + "'\n";
+    script += R"(
+os.chdir(sys.argv[1])
+bits = np.fromfile("bits", raw_type(d))
+others = ((np.arange(len(bits), dtype="u8") * np.uint64(7919) + np.uint64(5)) % np.uint64(len(bits))).astype(raw_type(d))
+right = np.array_equal(values(d, bits), np.fromfile("expected", "f8"), equal_nan=True)
+near = np.array_equal(ulps(d, bits, others), np.fromfile("distances", "u8"))
+print(right, near)
+sys.exit(0 if right and near else 1)
+)";
+    write(path / "decode.py", script);
+    EXPECT_EQ(run(path / "decode.py", path.string(), path / "said"), 0)
+        << name_of(dtype) << ": " << text_of(path / "said");
+  }
+}
+
+}  // namespace
+}  // namespace fusediff
