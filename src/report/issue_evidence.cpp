@@ -210,7 +210,7 @@ std::string by_bounds(const IssueFacts& facts) {
   const Finding& f = facts.f;
   const IssueWords& w = facts.w;
   const Difference* d = named_difference(f);
-  if (d == nullptr || !d->error || !d->bound) return "";
+  if (d == nullptr || !d->error || !d->bound || !f.byte_ranges.empty()) return "";
   const std::string tensor = as_code(d->output), bound = short_decimal(*d->bound);
   std::string text;
   for (const std::size_t s : {0u, 1u}) {

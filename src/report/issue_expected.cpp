@@ -37,14 +37,19 @@ bool is_told(const Finding& f) {
 
 ExperimentKind kind_of(const IssueFacts& facts) { return facts.bundle.smallest.experiment.kind; }
 
-// What the accused side does not follow, by the influence that was measured: "grad_out"; "" where nothing.
+// The one thing that the accused side does not follow, by the influence that was measured: "grad_out"; "" where there
+// is none, or several, which are a consequence of something else.
 std::string ignored_input(const IssueFacts& facts) {
-  if (!facts.accused || facts.f.influence.empty()) return "";
+  if (!facts.accused) return "";
   const std::string start = facts.f.paths[*facts.accused] + " does not follow ";
-  const std::string& sentence = facts.f.influence.front();
-  if (!sentence.starts_with(start)) return "";
-  const std::size_t colon = sentence.find(':', start.size());
-  return colon == std::string::npos ? "" : sentence.substr(start.size(), colon - start.size());
+  std::string ignored;
+  for (const std::string& sentence : facts.f.influence) {
+    if (!sentence.starts_with(start) || sentence.find("the strides of ") == start.size()) continue;
+    const std::size_t colon = sentence.find(':', start.size());
+    if (!ignored.empty() || colon == std::string::npos) return "";
+    ignored = sentence.substr(start.size(), colon - start.size());
+  }
+  return ignored;
 }
 
 std::string setting(const std::string& name, const AttrValue& value) {

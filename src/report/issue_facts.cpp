@@ -131,7 +131,14 @@ IssueFacts issue_facts(const Bundle& bundle, const IssueWords& words) {
   const Finding& f = bundle.finding;
   IssueFacts facts{bundle, f, words, {}, {}, {}};
   const std::array<std::string, 2> names = side_names(f);
-  for (const std::size_t s : {0u, 1u}) facts.side[s] = f.columns[s].empty() ? as_code(names[s]) : told(facts, names[s]);
+  for (const std::size_t s : {0u, 1u}) {
+    const std::size_t on = names[s].find(" on ");
+    const bool inplace = bundle.smallest.experiment.relation == RelationKind::kInplace && on != std::string::npos;
+    facts.side[s] =
+        f.columns[s].empty() ? as_code(names[s])
+        : inplace ? as_code(names[s].substr(0, on)) + " " + fill_in(words.lies_on, {as_code(names[s].substr(on + 4))})
+                  : told(facts, names[s]);
+  }
   const bool alike = f.columns[0].empty() && f.paths[0] == f.paths[1] && f.targets[0] == f.targets[1];
   if (alike) facts.side = {as_code(f.paths[0]), as_code(f.paths[0])};
   if (!f.evidence.empty() && f.evidence.front().accused) facts.accused = index_of(*f.evidence.front().accused);

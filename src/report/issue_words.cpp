@@ -59,7 +59,9 @@ std::string told_in(const IssueWords& words, const std::string& sentence) {
   for (const SentenceWords& known : words.sentences) {
     std::vector<std::string> values;
     if (!match(known.from, sentence, values)) continue;
-    for (std::string& value : values) value = told_in(words, value);
+    if (!known.verbatim) {
+      for (std::string& value : values) value = told_in(words, value);
+    }
     return filled(known.to, values);
   }
   return sentence;

@@ -23,6 +23,7 @@ struct ClassWords {
 struct SentenceWords {
   std::string_view from;
   std::string_view to;
+  bool verbatim = false;  // what varies is quoted, not told in its turn
 };
 
 struct IssueWords {
