@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "campaign/found.h"
 #include "campaign/spawn.h"
 #include "engine/bundle.h"
@@ -139,6 +140,17 @@ TEST_F(Campaign, AFindingIsBundledMinimisedReplayedAndListed) {
     EXPECT_GT(bundle->replay->runs, 0);
     EXPECT_EQ(bundle->replay->same, bundle->replay->runs);
     EXPECT_TRUE(known_signatures(out(), false).contains(signature_of(bundle->finding)));
+    ASSERT_TRUE(bundle->recording) << path;
+    ASSERT_GE(bundle->recording->inputs.size(), 1u);
+    EXPECT_EQ(bundle->recording->inputs[0].shape, (std::vector<std::int64_t>{3}));
+    std::set<std::string> outputs;
+    for (const StoredTensor& output : bundle->recording->outputs) outputs.insert(output.name);
+    if (bundle->finding.experiment == "pair")
+      EXPECT_EQ(outputs, (std::set<std::string>{"target/y", "against/y", "truth/y"}));
+    for (const std::string& note : bundle->finding.notes)
+      EXPECT_EQ(note.find("not kept"), std::string::npos) << path << note;
+    EXPECT_THAT(bundle->environment, HasSubstr("\"file\": \"unruly.so\""));
+    EXPECT_THAT(bundle->environment, HasSubstr(hash128(text_of(kUnruly)).hex()));
   }
   EXPECT_TRUE(fs::is_empty(found_folder(out())));
   EXPECT_THAT(text_of(log()), HasSubstr("found: "));
@@ -175,6 +187,12 @@ TEST_P(Deadly, BecomesAFindingAndTheCampaignGoesOn) {
     ASSERT_TRUE(bundle.ok()) << bundle.error().what;
     classes.insert(std::string(name_of(bundle->finding.cls)));
     EXPECT_EQ(bundle->smallest.dims.at("N"), 5);
+    ASSERT_TRUE(bundle->recording) << path;
+    EXPECT_FALSE(bundle->recording->inputs.empty());
+    // Minimised too: no value matters, and no layout.
+    EXPECT_EQ(bundle->smallest.inputs.at("x").fill.kind, FillKind::kConstant) << path;
+    EXPECT_TRUE(bundle->smallest.layout.empty()) << path;
+    EXPECT_EQ(bundle->replay->same, bundle->replay->runs) << path;
   }
   EXPECT_EQ(classes, (std::set<std::string>{GetParam().cls}));
 }

@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "campaign/supervisor.h"
+#include "cli/bundle_documents.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "model/ledger.h"
+#include "model/quote.h"
 #include "report/known.h"
 #include "report/text.h"
 
@@ -68,6 +70,8 @@ OptionSet options() {
        "cases to start from; may be repeated; never written to")                                           //
       ("out", po::value<std::string>()->value_name("FOLDER"), "where all of it goes (reports/DATE-TIME)")  //
       ("ledger", po::value<std::string>()->value_name("FILE"), "signatures that are known: they do not fail the run");
+  set.shown.add_options()("lang", po::value<std::string>()->value_name("LANG")->default_value("en"),
+                          "of the bundles' ISSUE.md: en or zh");
   add_format_option(set.shown);
   return set;
 }
@@ -133,6 +137,13 @@ Result<FuzzOptions> read_options(const po::variables_map& values) {
   fuzz.child = child_options(*setup);
   if (Status read = read_limits(values, fuzz); !read.ok()) return read.error();
   if (Status read = read_folders(values, fuzz); !read.ok()) return read.error();
+  const std::string named = values["lang"].as<std::string>();
+  const std::optional<Language> language = language_named(named);
+  if (!language) {
+    const std::vector<std::string> languages = {"en", "zh"};
+    return user_error("--lang: " + not_one_of(named, "a language of ISSUE.md", languages));
+  }
+  fuzz.documents = [language = *language](const Bundle& bundle) { return bundle_documents(bundle, language); };
   fuzz.child.output_file = (fuzz.out / "workers" / "child.log").string();
   return fuzz;
 }

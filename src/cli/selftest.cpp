@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "campaign/selftest.h"
+#include "cli/bundle_documents.h"
 #include "cli/options.h"
 #include "model/quote.h"
 
@@ -119,6 +120,7 @@ Result<FuzzOptions> campaign_of(const Plan& plan, const Planted& planted, std::u
   if (std::filesystem::exists(campaign.out / "findings", code)) std::filesystem::remove_all(campaign.out, code);
   if (code) return user_error("--out: " + campaign.out.string() + ": " + code.message());
   campaign.child.output_file = (campaign.out / "workers" / "child.log").string();
+  campaign.documents = [](const Bundle& bundle) { return bundle_documents(bundle, Language::kEnglish); };
   return campaign;
 }
 
