@@ -89,8 +89,8 @@ std::string answer_of(const CampaignReport& report) {
   if (report.findings.empty()) text = "no finding";
   if (expired > 0) text += ", " + counted(expired, "known one that has expired", "known ones that have expired");
   if (known > 0) text += ", " + counted(known, "known one", "known ones");
-  if (!report.without_bundle.empty()) {
-    text += ", " + counted(report.without_bundle.size(), "signature seen", "signatures seen") + " without a bundle";
+  if (const std::size_t without = report.without_bundle.size() - report.known_without_bundle.size(); without > 0) {
+    text += ", " + counted(without, "signature seen", "signatures seen") + " without a bundle";
   }
   if (report.waiting > 0) text += ", " + counted(report.waiting, "file", "files") + " not bundled yet";
   return text;

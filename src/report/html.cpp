@@ -63,6 +63,13 @@ void clip_reasons(Json& reasons) {
   reasons = std::move(kept);
 }
 
+void clip_lines(Json& lines) {
+  if (lines.size() <= kMostReasons) return;
+  const std::size_t more = lines.size() - kMostReasons;
+  lines.erase(lines.begin() + static_cast<Json::difference_type>(kMostReasons), lines.end());
+  if (lines[0].is_string()) lines.push_back(std::to_string(more) + " more");
+}
+
 Json page_data(const CampaignReport& report, const fs::path& place) {
   Json data = campaign_object(report);
   CampaignReport few;  // of the series, as many moments as a chart shows
@@ -72,6 +79,7 @@ Json page_data(const CampaignReport& report, const fs::path& place) {
   for (const char* key : {"skipped", "vacuous", "not_judged", "not_checked", "unasked", "without_bundle"}) {
     clip_reasons(data.at(key));
   }
+  for (const char* key : {"problems", "vanished"}) clip_lines(data.at(key));
   PageLimits limits;
   const std::size_t plots = std::max<std::size_t>(1, report.findings.size() * limits.plots);
   limits.points = std::clamp(kPlotBytes / (plots * kBytesOfAPoint), kFewestPoints, kMostPoints);

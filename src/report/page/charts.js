@@ -66,7 +66,7 @@ function timeChart(title, yTitle, lines) {
         x: {type: 'linear', min: 0, title: {display: true, text: unitName}},
         y: {beginAtZero: true, title: {display: true, text: yTitle}, ticks: {precision: 0}},
       },
-      plugins: {legend: {display: lines.length > 1}, tooltip: {callbacks: {title: (items) => items[0].parsed.x.toFixed(2) + ' ' + unitName}}},
+      plugins: {legend: {display: lines.length > 1, labels: {boxWidth: 26, boxHeight: 1}}, tooltip: {callbacks: {title: (items) => items[0].parsed.x.toFixed(2) + ' ' + unitName}}},
     },
   })));
 }
@@ -116,7 +116,7 @@ function ulpChart(plot, sides) {
   }));
   return el('figure', {}, el('h3', {}, title), box, el('figcaption', {},
       sides[0] + ' against ' + sides[1] + ', ' + plot.dtype + ': ' + whole(plot.differing) + ' of ' + counted(plot.elements, 'element', 'elements') +
-      (plot.elements === 1 ? ' differs' : ' differ') + ', at most ' + steps(plot.max_ulp) + '. ' + what + ' Grey at the base: equal. From 1 on, each line is twice the one below.' + told));
+      (plot.elements === 1 ? ' differs' : ' differ') + ', at most ' + steps(plot.max_ulp) + '. ' + what + ' Grey at the base: equal. From 1 on, equal steps of height are doublings.' + told));
 }
 
 function sweepChart(sweep, sides) {

@@ -43,13 +43,14 @@ function topLine(group) {
 
 function answer() {
   const fresh = findings.map((f, i) => [f, i + 1]).filter(([f]) => f.standing !== 'known');
-  const open = fresh.length + Object.keys(report.without_bundle).length + report.waiting;
+  const open = fresh.length + Object.keys(report.without_bundle).filter((key) => !report.known_without_bundle.includes(key)).length + report.waiting;
   const words = report.answer.charAt(0).toUpperCase() + report.answer.slice(1);
   const sides = [report.target, report.against].filter((name) => name);
   const facts = [];
   if (sides.length) facts.push(sides.join(' against '));
   facts.push(report.seconds === null ? 'no counts: the campaign wrote neither summary.json nor stats.json'
       : counted(report.checks, 'check', 'checks') + ' in ' + duration(report.seconds) + ' by ' + counted(report.jobs, 'worker', 'workers'));
+  facts.push(report.ledger ? 'known is what ' + report.ledger + ' lists' : 'no ledger was asked: all count as new');
   if (report.restarts) facts.push('workers restarted ' + counted(report.restarts, 'time', 'times'));
   const section = el('section', {class: 'answer ' + (open ? 'bad' : 'fine')}, el('h1', {}, words), el('p', {class: 'soft'}, facts.join(' · ')));
   if (report.seconds !== null && !report.ended) section.append(el('p', {class: 'note'}, 'Still running, or killed: the counts are those of its last second.'));
@@ -97,7 +98,7 @@ function overTime() {
   if (runs > 1) notes.push(counted(runs, 'run', 'runs') + ' into this folder, one behind the other; the counts above are of the last.');
   if (report.series_lines > series.length) notes.push('Drawn from ' + whole(series.length) + ' of ' + whole(report.series_lines) + ' points.');
   if (classes.length) notes.push('At the end: ' + classes.filter((c) => series[series.length - 1].findings[c]).map((c) => series[series.length - 1].findings[c] + ' ' + c).join(', ') + '.');
-  return el('div', {}, el('div', {class: 'columns'}, charts), el('p', {class: 'soft'}, notes.join(' ')));
+  return el('div', {}, el('div', {class: 'columns pairs'}, charts), el('p', {class: 'soft'}, notes.join(' ')));
 }
 
 function bars(title, tally, order, labelOf) {

@@ -88,7 +88,12 @@ function tieSvg(tie, sides, width) {
       const dot = svg('circle', {class: 'dot ' + mark(c) + (picked ? ' picked' : ''), cx: p.x, cy: y(s, p.level), r: mark(c) ? 7 : 5});
       dot.append(svg('title', {}, sides[s] + ': candidate ' + c.index + ', ' + c.value[s] + slotWords(c.slot[s])));
       picture.append(dot);
-      if (mark(c)) picture.append(svg('text', {class: mark(c), x: p.x + 11, y: y(s, p.level) + (s === 0 ? -6 : 16)}, c.index));
+      if (!mark(c)) return;
+      // Of two that are close, the left one has its number on the left.
+      const other = ordered.find((one) => mark(one) && one !== c);
+      const beside = other ? place.get(other)[s].x - p.x : 0;
+      const toLeft = beside > 0 && beside < 40;
+      picture.append(svg('text', {class: mark(c), x: p.x + (toLeft ? -11 : 11), y: y(s, p.level) + (s === 0 ? -6 : 16), 'text-anchor': toLeft ? 'end' : 'start'}, c.index));
     });
   }
   return picture;
@@ -105,7 +110,7 @@ function tiePicture(tie, sides) {
   }
   parts.push(fitted(760, (width) => tieSvg(tie, sides, width)));
   const say = ['Filled: picked. Between the two ranks: ' + tie.gap[0] + ' (' + sides[0] + '), ' + tie.gap[1] + ' (' + sides[1] + ').'];
-  if (tie.order) say.push('Picked is the ' + tie.order + ' ' + tie.by + ' first, as the picks show.');
+  if (tie.order) say.push('The ' + tie.order + ' ' + tie.by + ' comes first, as the picks show.');
   if (tie.hidden > 0) say.push('Shown are the nearest; ' + counted(tie.hidden, 'candidate is', 'candidates are') + ' farther away.');
   if (tie.rows > 1) say.push(whole(tie.rows) + ' rows pick differently; this is the first.');
   say.push('From ' + tie.from + '.');
@@ -113,7 +118,7 @@ function tiePicture(tie, sides) {
   const slotCell = (slot) => slot === null ? '' : slot < 0 ? '' : 'slot ' + slot;
   const rows = tie.candidates.map((c) => ({
     mark: c.index === tie.picked[0] ? 'first' : c.index === tie.picked[1] ? 'second' : null,
-    cells: [c.index, ...[0, 1].flatMap((s) => [c.value[s] + ' (' + c.bits[s] + ')', c.ulp[s] === null ? 'NaN' : stepLabel(c.ulp[s]), slotCell(c.slot[s])])],
+    cells: [c.index, ...[0, 1].flatMap((s) => [c.value[s] + ' (' + c.bits[s] + ')', c.ulp[s] === null ? 'NaN' : (c.ulp[s] < 0 ? '\u2212' : c.ulp[s] > 0 ? '+' : '') + whole(Math.abs(c.ulp[s])), slotCell(c.slot[s])])],
   }));
   parts.push(table(['candidate', ...sides.flatMap((side) => [tie.by + ', ' + side, 'ULP', 'picked'])], rows, [0, 2, 5]));
   if (tie.stages.length) {
