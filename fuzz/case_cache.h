@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "model/case.h"
@@ -15,6 +19,9 @@ namespace fusediff {
 
 class CaseCache {
  public:
+  // Where the files that cases name are; "": such cases are none.
+  explicit CaseCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
   struct Entry {
     std::optional<Case> c;  // nothing: the bytes are no case
     Hash128 hash;           // of the bytes
@@ -28,10 +35,15 @@ class CaseCache {
  private:
   Entry& slot(const Hash128& hash, std::size_t bytes);
 
+  // One copy of each tensor of the folder, however many cases name it.
+  void share_bits(Case& c);
+
   struct Hasher {
     std::size_t operator()(const Hash128& hash) const { return static_cast<std::size_t>(hash.low); }
   };
   std::unordered_map<Hash128, Entry, Hasher> entries_;
+  std::filesystem::path folder_;
+  std::unordered_map<std::string, std::shared_ptr<const std::vector<std::byte>>> shared_;  // as cases write them
   std::size_t bytes_ = 0;  // of the JSON of all entries: a measure of what they hold
 };
 

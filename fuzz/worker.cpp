@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "campaign/captured.h"
 #include "campaign/found.h"
 #include "campaign/protocol.h"
 #include "engine/unasked.h"
@@ -100,7 +101,8 @@ Result<std::unique_ptr<Worker>> Worker::make(WorkerOptions options, WorkerState 
 }
 
 Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
-    : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)) {
+    : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)),
+      cache_(options_.out.empty() ? std::filesystem::path() : tensors_folder(options_.out)) {
   const std::vector<ExperimentKind>& wanted = options_.setup.experiments;
   for (std::size_t k = 0; k < allowed_.size(); ++k) {
     const auto kind = static_cast<ExperimentKind>(k);

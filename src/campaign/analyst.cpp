@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "campaign/ask.h"
+#include "campaign/captured.h"
 #include "campaign/death.h"
 #include "campaign/environment.h"
 #include "campaign/flaky.h"
@@ -188,12 +189,12 @@ Status Analyst::work_on_found(const fs::path& file) {
 }
 
 Status Analyst::work_on_killer(const Job& job) {
-  const Result<Case> c = parse_case(job.case_text);
+  const Result<Case> c = parse_case(job.case_text, tensors_folder(options_.out));
   if (!c.ok()) return {};
   Child child(options_.child);
   for (int i = 0; i < (job.ended ? kKillerTries : 1); ++i) {
     child.end();
-    const Result<Seen> seen = check_in_child(child, *c, options_.sides, options_.seconds);
+    const Result<Seen> seen = check_in_child(child, *c, options_.sides, options_.seconds, tensors_folder(options_.out));
     if (!seen.ok() || seen->stopped) return {};
     if (!seen->finding) continue;
     if (known_.contains(signature_of(*seen->finding))) return {};
@@ -214,6 +215,7 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
   Request request;
   request.kind = Request::Kind::kMinimize;
   request.case_text = write_case(bundle.original);
+  request.folder = tensors_folder(options_.out);
   request.seconds = time_for_one();
   request.tries = tries_for(bundle.finding);
   // A hang is looked for with a shorter cap: what that finds small is asked again with the whole one.
@@ -237,7 +239,7 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
     bundle.finding.notes.push_back("not minimised: the process that tried ended");
     return;
   }
-  Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply);
+  Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply, tensors_folder(options_.out));
   if (!answer.ok()) return;
   if (hangs && !comes_back_whole(*answer)) {
     bundle.finding.notes.push_back("not minimised: what was smaller only takes long");
@@ -278,7 +280,7 @@ Result<fs::path> Analyst::write(Bundle& bundle, bool documents) const {
 
 // From the folder alone, as whoever gets it would. An error of a check is a run that does not show the finding: the
 // reason stands in the bundle's notes, and so it does where another run gets other inputs than were recorded.
-Replay Analyst::replay(const Bundle& stored, const std::string& signature, Bundle& bundle) {
+Replay Analyst::replay(const Bundle& stored, const fs::path& folder, const std::string& signature, Bundle& bundle) {
   std::vector<std::string>& notes = bundle.finding.notes;
   Replay replay;
   bool same_inputs = true;
@@ -286,7 +288,7 @@ Replay Analyst::replay(const Bundle& stored, const std::string& signature, Bundl
   const double until = now() + std::min(kReplaySeconds, time_for_one());
   do {
     child.end();
-    const Result<Seen> seen = check_in_child(child, stored.smallest, options_.sides, options_.seconds);
+    const Result<Seen> seen = check_in_child(child, stored.smallest, options_.sides, options_.seconds, folder);
     if (seen.ok() && seen->stopped) break;
     ++replay.runs;
     if (!seen.ok()) {
@@ -317,14 +319,14 @@ Status Analyst::bundle_up(const Case& original, const Finding& seen, bool kills)
 
   Result<Bundle> stored = read_bundle(*first);
   if (!stored.ok()) return stored.error();
-  bundle.replay = replay(*stored, signature_of(bundle.finding), bundle);
+  bundle.replay = replay(*stored, *first, signature_of(bundle.finding), bundle);
   if (bundle.replay->same == 0 && !(bundle.smallest == original) && !stop_.load()) {
     bundle.smallest = original;
     bundle.finding = seen;
     record(bundle, kills);
     stored->smallest = original;
     stored->recording = bundle.recording;
-    bundle.replay = replay(*stored, signature_of(seen), bundle);
+    bundle.replay = replay(*stored, tensors_folder(options_.out), signature_of(seen), bundle);
   }
   if (stop_.load()) return {};
   // What calls do to each other may be rare; the bits that differed were compared all the same.

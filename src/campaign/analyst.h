@@ -83,7 +83,8 @@ class Analyst {
   bool comes_back_whole(MinimizeAnswer& answer);
   void record(Bundle& bundle, bool kills) const;
   Result<std::filesystem::path> write(Bundle& bundle, bool documents) const;
-  Replay replay(const Bundle& stored, const std::string& signature, Bundle& bundle);
+  Replay replay(const Bundle& stored, const std::filesystem::path& folder, const std::string& signature,
+                Bundle& bundle);
   Status finish(Bundle& bundle);
   double time_for_one() const;
 

@@ -53,9 +53,11 @@ Finding finding_of_death(const Case& c, const OpenAnswer& sides, const Outcome& 
   return finding;
 }
 
-Result<Seen> check_in_child(Child& child, const Case& c, const OpenAnswer& sides, double seconds) {
+Result<Seen> check_in_child(Child& child, const Case& c, const OpenAnswer& sides, double seconds,
+                            const std::filesystem::path& folder) {
   Request request;
   request.case_text = write_case(c);
+  request.folder = folder;
   const Result<Outcome> outcome = child.request(write_request(request), answer_seconds(seconds));
   if (!outcome.ok()) return outcome.error();
   if (outcome->kind == Outcome::Kind::kStopped) return Seen{std::nullopt, false, true};

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "campaign/captured.h"
 #include "model/case_json.h"
 #include "model/finding_json.h"
 #include "model/inline_bits.h"
@@ -43,7 +44,7 @@ fs::path findings_list(const fs::path& out) { return out / "findings.jsonl"; }
 Status write_found(const fs::path& out, std::string_view writer, const Found& found) {
   const Json json = {{"fusediff_found", kFoundVersion},
                      {"signature", signature_of(found.finding)},
-                     {"case", write_case(with_bits_inline(found.c))},
+                     {"case", write_case(with_small_bits_inline(found.c))},
                      {"finding", write_finding(found.finding)}};
   const std::string name = slug_of(found.finding) + "." + std::string(writer) + ".json";
   return write_file(found_folder(out) / name, json.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -56,7 +57,7 @@ Result<Found> read_found(const fs::path& file) {
   try {
     const Json json = Json::parse(*text);
     if (json.at("fusediff_found") != kFoundVersion) return wrong("a version that this fusediff does not read");
-    Result<Case> c = parse_case(json.at("case").get<std::string>());
+    Result<Case> c = parse_case(json.at("case").get<std::string>(), tensors_folder(file.parent_path().parent_path()));
     if (!c.ok()) return wrong(c.error().what);
     Result<Finding> finding = parse_finding(json.at("finding").get<std::string>());
     if (!finding.ok()) return wrong(finding.error().what);

@@ -115,7 +115,7 @@ Result<CheckAnswer> parse_check_answer(std::string_view line) {
 }
 
 std::string write_answer(const MinimizeAnswer& answer) {
-  return text_of({{"case", write_case(with_bits_inline(answer.smallest))},
+  return text_of({{"case", write_case(with_small_bits_inline(answer.smallest))},
                   {"finding", write_finding(answer.finding)},
                   {"checks", answer.checks},
                   {"finished", answer.finished},
@@ -123,9 +123,9 @@ std::string write_answer(const MinimizeAnswer& answer) {
                   {"tainted", answer.tainted}});
 }
 
-Result<MinimizeAnswer> parse_minimize_answer(std::string_view line) {
-  return parse_answer<MinimizeAnswer>(line, [](const Json& json) -> Result<MinimizeAnswer> {
-    Result<Case> smallest = parse_case(json.at("case").get<std::string>());
+Result<MinimizeAnswer> parse_minimize_answer(std::string_view line, const std::filesystem::path& folder) {
+  return parse_answer<MinimizeAnswer>(line, [&folder](const Json& json) -> Result<MinimizeAnswer> {
+    Result<Case> smallest = parse_case(json.at("case").get<std::string>(), folder);
     if (!smallest.ok()) return smallest.error();
     Result<Finding> finding = parse_finding(json.at("finding").get<std::string>());
     if (!finding.ok()) return finding.error();

@@ -109,11 +109,12 @@ std::string write_answer(const LegalAnswer& answer);
 
 // An answer that is an error is that error; one that is not understood is ours.
 Result<CheckAnswer> parse_check_answer(std::string_view line);
-Result<MinimizeAnswer> parse_minimize_answer(std::string_view line);
+// folder: of the files that the case still names, which are too large to stand in it.
+Result<MinimizeAnswer> parse_minimize_answer(std::string_view line, const std::filesystem::path& folder = {});
 Result<RecordAnswer> parse_record_answer(std::string_view line);
 Result<ListAnswer> parse_list_answer(std::string_view line);
 Result<OpenAnswer> parse_open_answer(std::string_view line);
-
 Result<OutputsAnswer> parse_outputs_answer(std::string_view line);
 Result<LegalAnswer> parse_legal_answer(std::string_view line);
+
 }  // namespace fusediff

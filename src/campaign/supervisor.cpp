@@ -17,6 +17,7 @@
 
 #include "base/files.h"
 #include "campaign/ask.h"
+#include "campaign/captured.h"
 #include "campaign/found.h"
 #include "campaign/series.h"
 #include "campaign/worker_process.h"
@@ -154,7 +155,9 @@ class Campaign {
   Status make_workers() {
     plan_.program = options_.worker_program;
     plan_.out = options_.out;
-    plan_.corpora = options_.corpora;
+    Result<std::vector<fs::path>> corpora = stage_corpora(options_.out, options_.corpora);
+    if (!corpora.ok()) return corpora.error();
+    plan_.corpora = *std::move(corpora);
     plan_.target_arguments = options_.target_arguments;
     plan_.seed = options_.seed;
     plan_.jobs = options_.jobs;

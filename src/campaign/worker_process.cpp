@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "campaign/captured.h"
 #include "campaign/found.h"
 #include "model/case_json.h"
 
@@ -101,7 +102,7 @@ std::optional<WorkerProcess::Death> WorkerProcess::poll(const WorkerPlan& plan, 
   quick_deaths_ = quick ? quick_deaths_ + 1 : 0;
   died_of_case_ = death.culprit.has_value();
   if (death.culprit && (death.leaving == Leaving::kNotSaid || death.leaving == Leaving::kMemory)) {
-    const Result<Case> c = parse_case(*death.culprit);
+    const Result<Case> c = parse_case(*death.culprit, tensors_folder(plan.out));
     state_.count_death(c.ok() ? c->op : "unknown");
   }
   return death;
