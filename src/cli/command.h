@@ -29,6 +29,7 @@ int run_bundle(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_fuzz(const Arguments& arguments);
 int run_ledger(const Arguments& arguments);
+int run_import(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 int run_minimize(const Arguments& arguments);
 int run_replay(const Arguments& arguments);

@@ -14,6 +14,7 @@ std::span<const Command> commands() {
       {"bundle", "pack a bundle into one file to send", run_bundle},
       {"manifest", "a hash of every output of a corpus, and what changed since", run_manifest},
       {"ledger", "signatures that are known and do not fail a run", run_ledger},
+      {"import", "cases of captured tensors, and of suites of other tools", run_import},
       {"report", "what a fuzz found, and what it did not look at", run_report},
       {"selftest", "find every planted fault, and nothing where nothing is", run_selftest},
       {"serve", "", run_serve},
