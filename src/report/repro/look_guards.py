@@ -18,6 +18,8 @@ def look(target, against, say, args):
         for memory in call.all_memory():
             there = say_overruns(say, call, memory) or there
         call.close()
+    if not there:
+        say("the calls come back, and every byte beside their tensors is as it was")
     return there
 
 
