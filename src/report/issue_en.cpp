@@ -190,9 +190,9 @@ const IssueWords kEnglishIssue = {
     .only_zero_sign = ", only in the sign of zero",
     .only_nan_bits = ", only in payload or sign of NaN",
     .reproducibility =
-        "No side is wrong by this: both are as near to the exact result as rounding allows. What it costs is "
-        "bitwise reproducibility. To mend it, make the order and the precision of the arithmetic the same; "
-        "to accept it, state `agree` with its derivation in the record.",
+        "Neither side is shown to be wrong by this: both errors are of a size that rounding can explain. What it costs "
+        "is bitwise reproducibility. To mend it, make the order of the arithmetic, its precision and the points where "
+        "intermediate results are rounded the same; to accept it, state `agree` with its derivation in the record.",
     .col_output = "output",
     .col_stage = "stage",
     .col_dtype = "dtype",
@@ -263,9 +263,9 @@ const IssueWords kEnglishIssue = {
     .not_rounding =
         "Rounding as the explanation for {0}: {1} is off by {2} ULP, the worst case of a correct path is {3} ULP.",
     .not_reference = "A fault of {0}: its {1} is off by {2} ULP, within the worst case of {3} ULP.",
-    .not_formula =
-        "A wrong formula: {0} is off by {1} and {2} ULP on the two sides, the worst case of a correct path is {3} "
-        "ULP.",
+    .not_beyond =
+        "An error larger than rounding can make: {0} is off by {1} and {2} ULP on the two sides, the worst case of a "
+        "correct path is {3} ULP.",
     .not_fill =
         "A value that happens to look like the fill: runs with different fills were compared, one kind of memory "
         "changed at a time.",
@@ -273,8 +273,8 @@ const IssueWords kEnglishIssue = {
         "A difference quotient that is itself in doubt: its truncation and rounding are bounded, and the bound is "
         "stated behind ±.",
     .not_memory =
-        "Memory errors in these runs: guard bytes and guard pages around every tensor are untouched, and the inputs "
-        "were compared in full after the call.",
+        "Memory errors in these runs: guard bytes and guard pages around every tensor are untouched, and inputs that "
+        "no output lies on were compared in full after the call.",
     .not_inputs = "Different inputs: both runs received the same bytes (XXH3-128 of each tensor in finding.json).",
     .nothing_ruled_out = "Nothing beyond what stands above.",
     .env_target = "target",

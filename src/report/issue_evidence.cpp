@@ -224,7 +224,7 @@ std::string by_bounds(const IssueFacts& facts) {
   }
   if (d->cls == FindingClass::kRounding)
     text +=
-        "- " + fill_in(w.not_formula, {tensor, error_cell((*d->error)[0]), error_cell((*d->error)[1]), bound}) + "\n";
+        "- " + fill_in(w.not_beyond, {tensor, error_cell((*d->error)[0]), error_cell((*d->error)[1]), bound}) + "\n";
   return text;
 }
 

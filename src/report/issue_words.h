@@ -74,7 +74,7 @@ struct IssueWords {
   std::string_view run_repro, run_replay, replayed;
 
   // What was ruled out.
-  std::string_view not_chance, not_alone, not_cause, not_rounding, not_reference, not_formula, not_fill, not_quotient,
+  std::string_view not_chance, not_alone, not_cause, not_rounding, not_reference, not_beyond, not_fill, not_quotient,
       not_memory, not_inputs, nothing_ruled_out;
 
   // Environment.

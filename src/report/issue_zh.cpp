@@ -400,9 +400,8 @@ const IssueWords kChineseIssue = {
     .only_zero_sign = "，仅零的符号不同",
     .only_nan_bits = "，仅 NaN 的 payload 或符号不同",
     .reproducibility =
-        "两侧都不算错误：误差都在舍入允许的范围内，受影响的是逐位可复现性。修复方法是使运算顺序和累加精度一致；若接受该"
-        "差异，则在 "
-        "schema 中声明 `agree` 并给出推导。",
+        "这并不表明哪一侧有错：两侧误差的大小都可以由舍入解释，受影响的是逐位可复现性。修复方法是使运算顺序、累加精度和"
+        "中间结果的舍入位置一致；若接受该差异，则在 schema 中声明 `agree` 并给出推导。",
     .col_output = "输出",
     .col_stage = "阶段",
     .col_dtype = "dtype",
@@ -468,10 +467,11 @@ const IssueWords kChineseIssue = {
     .not_cause = "{0}：{1} 次调用均正常。",
     .not_rounding = "舍入不足以解释 {0}：{1} 的误差为 {2} ULP，正确实现最坏情况为 {3} ULP。",
     .not_reference = "{0} 一侧没有问题：{1} 的误差为 {2} ULP，在最坏情况 {3} ULP 之内。",
-    .not_formula = "公式错误：{0} 两侧的误差分别为 {1} 和 {2} ULP，正确实现最坏情况为 {3} ULP。",
+    .not_beyond = "超出舍入范围的误差：{0} 两侧的误差分别为 {1} 和 {2} ULP，正确实现最坏情况为 {3} ULP。",
     .not_fill = "结果恰好等于填充值：已比较不同填充值下的多次执行，每次只改变一类内存。",
     .not_quotient = "差商自身不可靠：其截断误差和舍入误差都有上界，即 ± 之后的数值。",
-    .not_memory = "这些执行中的内存错误：每个张量前后的保护字节和保护页均未被触碰，调用后已完整比对输入。",
+    .not_memory =
+        "这些执行中的内存错误：每个张量前后的保护字节和保护页均未被触碰，调用后已完整比对未被输出复用的输入。",
     .not_inputs = "输入不同：两次执行收到的字节完全相同（各张量的 XXH3-128 见 finding.json）。",
     .nothing_ruled_out = "除上述内容外没有排除其他原因。",
     .env_target = "被测库",
