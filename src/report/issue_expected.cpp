@@ -346,9 +346,7 @@ std::string value_line(const IssueFacts& facts, const Difference& d, std::int64_
       "- " + fill_in(w.value_is, {element_place(facts, d.output, index), facts.side[0], element_value(d.dtype, bits[0]),
                                   facts.side[1], element_value(d.dtype, bits[1])});
   if (const std::optional<double> truth = recorded_truth(facts, d.output, index))
-    text += fill_in(w.value_truth, {short_decimal(*truth) == fixed10(*truth)
-                                        ? short_decimal(*truth)
-                                        : decimal(DType::kF64, round_to_bits(DType::kF64, *truth))});
+    text += fill_in(w.value_truth, {decimal(DType::kF64, round_to_bits(DType::kF64, *truth))});
   if (bits[0] != bits[1]) text += fill_in(w.value_far, {ulp_text(facts, ulp_distance(d.dtype, bits[0], bits[1]))});
   return text + "\n";
 }

@@ -134,6 +134,27 @@ TEST(Issue, UnwrittenBytesAreCountedAndHaveNoError) {
   EXPECT_FALSE(has(text, "largest distance")) << text;
 }
 
+TEST(Issue, ARecordingGivesPlacesTheTruthAndSmallInputsInFull) {
+  Bundle b = bundle(FindingClass::kDamage);
+  Recording recording;
+  const auto floats = [](std::initializer_list<double> values, DType dtype) {
+    std::vector<std::byte> bytes(values.size() * size_of(dtype));
+    std::size_t i = 0;
+    for (const double value : values)
+      store_bits(dtype, round_to_bits(dtype, value), bytes.data() + i++ * size_of(dtype));
+    return bytes;
+  };
+  recording.outputs.push_back({"target/grad_x", DType::kF32, {2, 4}, floats({0, 0, 0, 0, 0, 1, 0, 0}, DType::kF32)});
+  recording.outputs.push_back({"truth/grad_x", DType::kF64, {2, 4}, floats({0, 0, 0, 0, 0, 1.25, 0, 0}, DType::kF64)});
+  recording.inputs.push_back({"x", DType::kF32, {2}, floats({0.5, 0}, DType::kF32)});
+  b.recording = recording;
+  b.smallest.inputs["x"] = {};
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "`grad_x[1, 1]`: `fused` 1.0000003576")) << text;
+  EXPECT_TRUE(has(text, "in f64 1.25")) << text;
+  EXPECT_TRUE(has(text, "`x f32[2]`: [0.5000000000 (`0x3f000000`), 0.0000000000]")) << text;
+}
+
 TEST(Issue, LanguagesHaveNames) {
   EXPECT_EQ(language_named("en"), Language::kEnglish);
   EXPECT_EQ(language_named("zh"), Language::kChinese);
