@@ -126,15 +126,12 @@ std::string PairCheck::suspicion() const {
 // A stage can be blamed only when it is looked at. The finding must stand with the fuller call too, else it keeps the
 // case's own.
 void PairCheck::ask_for_every_output() {
-  if (case_.unwanted.empty() || outside_ || !both_ok()) return;
+  if (outside_ || !both_ok()) return;
+  fuller_ = fuller_call(case_, *call_);
+  if (!fuller_) return;
   const Call* const narrow = call_;
-  fuller_ = *call_;
   const Judgement first = first_;
   const std::array<Execution, 2> before = executions_;
-  for (Tensor& output : fuller_->outputs) {
-    const std::string& name = output.name;
-    if (std::find(case_.unwanted.begin(), case_.unwanted.end(), name) != case_.unwanted.end()) output.present = true;
-  }
   first_ = {};
   call_ = &*fuller_;
   if (!set_up()) {

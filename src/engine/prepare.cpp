@@ -79,6 +79,20 @@ std::variant<Prepared, Unprepared> prepare(const Case& c, const Operator& op, co
   return prepared;
 }
 
+std::optional<Call> fuller_call(const Case& c, const Call& call) {
+  Call full = call;
+  bool more = false;
+  for (std::size_t o = 0; o < full.outputs.size(); ++o) {
+    Tensor& output = full.outputs[o];
+    if (output.present || std::find(c.unwanted.begin(), c.unwanted.end(), output.name) == c.unwanted.end()) continue;
+    const std::optional<Expr>& condition = call.op->outputs[o].condition;
+    const Result<std::int64_t> holds = condition ? call.evaluate(*condition) : Result<std::int64_t>(1);
+    output.present = holds.ok() && *holds != 0;
+    more = more || output.present;
+  }
+  return more ? std::optional(std::move(full)) : std::nullopt;
+}
+
 std::optional<std::vector<Bytes>> widened_inputs(const Prepared& prepared, const Comparison& comparison,
                                                  const CheckOptions& options, Runner& runner, bool absolute) {
   const Operator& op = *prepared.call.op;

@@ -39,6 +39,9 @@ struct Unprepared {
 std::variant<Prepared, Unprepared> prepare(const Case& c, const Operator& op, const Comparison& comparison,
                                            const CheckOptions& options, Runner& runner, DrawCache& cache);
 
+// The call with every output asked for that the case does without, where its `if` holds; nothing where that adds none.
+std::optional<Call> fuller_call(const Case& c, const Call& call);
+
 // The inputs of `prepared` in f64, all logical elements, saved ones computed anew in f64. absolute: of the magnitudes.
 // Nothing when a producer does not offer f64. Matches widened(prepared.call).
 std::optional<std::vector<Bytes>> widened_inputs(const Prepared& prepared, const Comparison& comparison,

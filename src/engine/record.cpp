@@ -24,16 +24,6 @@ std::vector<bool> given_by(const SideRun& side, const Call& call) {
   return given;
 }
 
-// The call with every output asked for that the case does without; nothing where there is none.
-std::optional<Call> fuller(const Case& c, const Call& call) {
-  if (c.unwanted.empty()) return std::nullopt;
-  Call full = call;
-  for (Tensor& output : full.outputs) {
-    if (std::find(c.unwanted.begin(), c.unwanted.end(), output.name) != c.unwanted.end()) output.present = true;
-  }
-  return full;
-}
-
 // Both sides of one call, each in its own spelling.
 class TwoSides {
  public:
@@ -97,7 +87,7 @@ class TwoSides {
   // Outputs that the case does not ask for, where asking changes nothing else.
   void record_stages(const std::array<Execution, 2>& seen, Recording& recording) const {
     const bool ok = seen[0].ending == Ending::kOk && seen[1].ending == Ending::kOk;
-    const std::optional<Call> full = ok ? fuller(subject_.c, subject_.prepared.call) : std::nullopt;
+    const std::optional<Call> full = ok ? fuller_call(subject_.c, subject_.prepared.call) : std::nullopt;
     if (!full) return;
     const Result<std::array<std::unique_ptr<SideRun>, 2>> made = sides(*full);
     if (!made.ok()) return;

@@ -144,6 +144,29 @@ TEST_F(Record, StagesThatTheCaseDoesNotAskFor) {
     EXPECT_NE(find_stored(recording.outputs, name), nullptr) << name;
 }
 
+// An output whose `if` does not hold is not asked for, whatever the case says of it: nobody would write it.
+TEST_F(Record, OutputsThatTheCallDoesNotHaveAreNotAskedFor) {
+  Case c = read("aiter_2586");
+  c.attrs.erase("add_residual");
+  c.inputs.erase("residual");
+  c.unwanted = {"residual_out", "rstd"};
+  const Recording recording = record("aiter_2586", c);
+  for (const char* side : {"target/", "against/"}) {
+    EXPECT_EQ(find_stored(recording.outputs, side + std::string("residual_out")), nullptr);
+    EXPECT_NE(find_stored(recording.outputs, side + std::string("rstd")), nullptr);
+  }
+  Engine engine(comparison(load("planted_row_position"), "rms_norm"), {});
+  const Result<Case> odd = parse_case(
+      R"({"fusediff_case":1,"op":"rms_norm","dims":{"C":5,"R":4},"dtypes":{"x":"f32"},"inputs":{
+      "gamma":{"fill":{"constant":0.0},"set":{"2":"0x1p+0"}},"x":{"fill":{"constant":0.0},"set":{"5":"0x1.a0aaaap+12",
+      "7":"0x1.a0aaaap+11","8":"0x1.388p+12","9":"0x1.388p+12"}}},"unwanted":["rstd","residual_out"]})");
+  ASSERT_TRUE(odd.ok()) << odd.error().what;
+  const Result<CheckResult> result = engine.check(*odd);
+  ASSERT_TRUE(result.ok());
+  ASSERT_TRUE(result->verdict.finding);
+  EXPECT_EQ(result->verdict.finding->cls, FindingClass::kRounding);
+}
+
 TEST_F(Record, OneRunOfEachRelationIsBrokenOnTheFaultAndHoldsOnItsTwin) {
   for (const char* name : {"address_modulo", "unsloth_10617", "inplace_overlap", "pytorch_48235", "row_position"}) {
     SCOPED_TRACE(name);
