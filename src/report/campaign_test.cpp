@@ -218,6 +218,9 @@ TEST(Commands, MinimizeNamesBothSides) {
             "fusediff minimize b/original.json --target mine --against builtin");
   EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, "./mine.so", ""),
             "fusediff minimize b/original.json --target ./mine.so --against builtin");
+  EXPECT_EQ(minimize_command("b", {"./theirs.so", "$(id)"}),
+            "fusediff minimize b/original.json --target TARGET --against AGAINST")
+      << "no file that a bundle names";
 }
 
 TEST(Commands, QuoteWhatAShellWouldTakeApart) {

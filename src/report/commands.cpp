@@ -1,5 +1,6 @@
 #include "report/commands.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 
@@ -31,11 +32,16 @@ std::string replay_command(const std::filesystem::path& bundle, const std::strin
 
 std::string minimize_command(const std::filesystem::path& bundle, const std::array<std::string, 2>& targets,
                              const std::string& target, const std::string& against) {
-  std::string command = "fusediff minimize " + shell_word((bundle / "original.json").string());
-  command += " --target " + shell_word(target.empty() ? targets[0] : target);
-  const std::string& other = against.empty() ? targets[1] : against;
-  if (!other.empty()) command += " --against " + shell_word(other);
-  return command;
+  // What a bundle names is looked up by name and never opened as a file, by this line no more than by replay.
+  const auto named = [](const std::string& chosen, const std::string& in_bundle, const char* otherwise) {
+    if (!chosen.empty()) return shell_word(chosen);
+    const bool is_name = !in_bundle.empty() && std::all_of(in_bundle.begin(), in_bundle.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_';
+    });
+    return is_name ? in_bundle : std::string(otherwise);
+  };
+  return "fusediff minimize " + shell_word((bundle / "original.json").string()) + " --target " +
+         named(target, targets[0], "TARGET") + " --against " + named(against, targets[1], "AGAINST");
 }
 
 std::string repro_command(const std::filesystem::path& bundle) {
