@@ -139,13 +139,13 @@ import ctypes
 import json
 import mmap
 import os
-import random
-import signal
+)" + (shares_a_context(bundle) ? "import random\n" : "") +
+         R"(import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
+)" + (shares_a_context(bundle) ? "import threading\n" : "") +
+         R"(import time
 
 import numpy as np
 

@@ -142,6 +142,12 @@ class Memory:
         self.block = self.region = None
 
 
+def filled(dtype, byte):
+    """An element all of whose bytes are that one."""
+    kind = raw_type(dtype)
+    return np.frombuffer(bytes([byte] * kind.itemsize), kind)[0]
+
+
 def extent(tensor):
     """Bytes from the first element to behind the last."""
     if 0 in tensor["shape"]:
@@ -184,7 +190,8 @@ class Call:
         if not wanted or size == 0:
             return
         align = max([t["align"] for t in [tensor] + above])
-        place = "middle" if "middle" in [t["place"] for t in above] or tensor["name"] in self.middle else tensor["place"]
+        middle = tensor["name"] in self.middle or "middle" in [t["place"] for t in above]
+        place = "middle" if middle else tensor["place"]
         offset = tensor["offset"] * raw_type(tensor["dtype"]).itemsize
         self.memory[tensor["name"]] = Memory(self.library, self.context, size, align, place, offset, self.guard)
 
@@ -223,8 +230,7 @@ class Call:
             self.workspace.bytes[self.workspace.first:self.workspace.first + self.workspace.size] = fill["workspace"]
         for t in self.plan["outputs"]:
             if t["name"] in self.memory and t.get("on") not in self.memory:
-                size = raw_type(t["dtype"]).itemsize
-                self.memory[t["name"]].view(t)[...] = np.frombuffer(bytes([fill["output"]] * size), raw_type(t["dtype"]))[0]
+                self.memory[t["name"]].view(t)[...] = filled(t["dtype"], fill["output"])
         for t in self.plan["inputs"]:
             if t["name"] in self.memory:
                 self.memory[t["name"]].view(t)[...] = self.sent[t["name"]]
@@ -283,8 +289,9 @@ class Call:
         found = {}
         for t in self.plan["outputs"]:
             if t["wanted"]:
-                here = t["name"] in self.memory
-                found[t["name"]] = self.memory[t["name"]].view(t).reshape(-1).copy() if here else np.zeros(0, raw_type(t["dtype"]))
+                found[t["name"]] = np.zeros(0, raw_type(t["dtype"]))  # no elements, no memory
+                if t["name"] in self.memory:
+                    found[t["name"]] = self.memory[t["name"]].view(t).reshape(-1).copy()
         return found
 
     def must_succeed(self):

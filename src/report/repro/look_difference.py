@@ -61,12 +61,14 @@ def say_flip(say, flip, mine, theirs):
         flip["row"], flip["slot"], flip["pick"], NAMES[0], picks[0], NAMES[1], picks[1]))
     for t in CALLS["target"][0]["outputs"]:  # the numbers that led to the pick, at both picks
         name, width = t["name"], t["shape"][-1] if t["shape"] else 0
-        if name == flip["pick"] or t["shape"][:-1] != shape[:-1] or width < max(flip["picked"]) + 1 or width == shape[-1]:
+        ranks = t["shape"][:-1] == shape[:-1] and width > max(flip["picked"]) and width > shape[-1]
+        if not ranks:
             continue
         for side, outputs in zip(NAMES, (mine, theirs)):
             if name in outputs:
-                shown = ["%d: %s" % (p, show(t["dtype"], outputs[name][flip["row"] * width + p])) for p in flip["picked"]]
-                say("  %s, %s: %s" % (name, side, ", ".join(shown)))
+                row = outputs[name][flip["row"] * width:]
+                shown = ", ".join("%d: %s" % (p, show(t["dtype"], row[p])) for p in flip["picked"])
+                say("  %s, %s: %s" % (name, side, shown))
 
 
 def worst_error(dtype, bits, truth, where=True):

@@ -23,7 +23,8 @@ def look(target, against, say, args):
                 steady = (bits[()][0] == bits[()][1]) & (bits[which][0] == bits[which][1])
                 follows = steady & (bits[()][0] != bits[which][0]) & ~kept
                 if np.any(follows):
-                    say("%s %d/%d bytes follow the %s fill: %s" % (name, np.sum(follows), total, which[0], spans(follows)))
+                    say("%s %d/%d bytes follow the %s fill: %s" % (
+                        name, np.sum(follows), total, which[0], spans(follows)))
                     is_it = FINDING["class"] == ("overread" if which[0] == "guard" else "dirty")
                     there = there or (is_it and name in FINDING["filled"])
     if not there:

@@ -2,8 +2,8 @@
 
 
 def look(target, against, say, args):
-    """Element by element against the difference quotient of the forward, else against the f64 backward. The bug is there
-    while the gradient is at least half as far away as it was."""
+    """Element by element against the difference quotient of the forward, else against the f64 backward. The bug is
+    there while the gradient is at least half as far away as it was."""
     side = "against" if FINDING["accused"] == "against" and against else "target"
     plan = CALLS[side][0]
     mine = outputs_alone(against if side == "against" else target, plan)

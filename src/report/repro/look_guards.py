@@ -29,8 +29,7 @@ def say_overruns(say, call, memory):
     names = [name for name, m in call.memory.items() if m is memory] or ["workspace"]
     for t in call.plan["inputs"] + call.plan["outputs"]:
         if t["name"] in names:
-            kind = raw_type(t["dtype"])
-            memory.view(t, around)[...] = np.frombuffer(bytes([call.guard_fill] * kind.itemsize), kind)[0]
+            memory.view(t, around)[...] = filled(t["dtype"], call.guard_fill)
     if names == ["workspace"]:
         around[memory.first:memory.first + memory.size] = call.guard_fill
     where, ends = np.flatnonzero(around != call.guard_fill), memory.first + memory.size

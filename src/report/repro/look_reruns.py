@@ -12,7 +12,8 @@ def look(target, against, say, args):
         pinned = sum(runs) % 2
         again = outputs_alone(library, plan, pinned=bool(pinned))
         runs[pinned] += 1
-        found = [t for t in plan["outputs"] if t["wanted"] and np.any(other_bits(t["dtype"], first[t["name"]], again[t["name"]]))]
+        wanted = [t for t in plan["outputs"] if t["wanted"]]
+        found = [t for t in wanted if np.any(other_bits(t["dtype"], first[t["name"]], again[t["name"]]))]
         differing[pinned] += bool(found)
         for t in found if not shown else []:
             a, b = first[t["name"]], again[t["name"]]

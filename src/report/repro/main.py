@@ -25,7 +25,8 @@ def in_own_process(args, say, how="plain"):
             return None
         if not os.path.exists(answer):
             signals = {s.value: s.name for s in signal.Signals}
-            say("the library ended the process: %s" % (signals.get(-code, -code) if code < 0 else "exit code %d" % code))
+            how_ended = signals.get(-code, -code) if code < 0 else "exit code %d" % code
+            say("the library ended the process: %s" % how_ended)
             return None
         with open(answer) as file:
             found = json.load(file)
@@ -37,7 +38,7 @@ def in_own_process(args, say, how="plain"):
 
 
 def answer(args):
-    """The part that loads the libraries. Its answer is a file, so that nothing that a library prints is taken for it."""
+    """The part that loads the libraries. Its answer is a file: nothing that a library prints is taken for it."""
     lines, there, unusable = [], None, ""
     np.seterr(all="ignore")
     try:

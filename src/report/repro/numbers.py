@@ -1,6 +1,6 @@
 # ---- numbers -------------------------------------------------------------------------------------------------------
-# Every element type: its number in fusediff_target.h, and how NumPy holds its raw bits. Tensors are raw bits throughout;
-# values() gives what they mean.
+# Every element type: its number in fusediff_target.h, and how NumPy holds its raw bits. Tensors are raw bits
+# throughout; values() gives what they mean.
 
 DTYPES = {"f64": (1, "u8"), "f32": (2, "u4"), "f16": (3, "u2"), "bf16": (4, "u2"), "f8e4m3fn": (5, "u1"),
           "f8e5m2": (6, "u1"), "i64": (16, "i8"), "i32": (17, "i4"), "i16": (18, "i2"), "i8": (19, "i1"),
