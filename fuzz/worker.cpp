@@ -89,6 +89,9 @@ std::uint64_t draw_budget(Rng& rng, const Setup& setup) {
   return std::min(cap, kLeastBudget << rng.below(steps));
 }
 
+// The run that broke the process has ended: a hang may still hold what the next run waits for.
+bool is_over(const Verdict& verdict) { return !verdict.finding || verdict.finding->cls != FindingClass::kHang; }
+
 }  // namespace
 
 Result<std::unique_ptr<Worker>> Worker::make(WorkerOptions options, WorkerState state) {
@@ -124,6 +127,8 @@ Engine& Worker::engine() {
   options.is_known = [this](const std::string& signature) {
     return listed_.contains(signature) || stored_.contains(signature);
   };
+  // In a merge every finding is explained: what a known one looked like is another case's.
+  if (options_.merging) options.is_known = nullptr;
   engine_ = std::make_unique<Engine>(opened_.comparison, std::move(options));
   probe_ = make_probe(
       *engine_, [this](const Case& c) { state_.begin(write_case(c)); },
@@ -182,8 +187,10 @@ void Worker::check(std::string_view bytes) {
     count(c, result->verdict);
     account(c.experiment, std::chrono::steady_clock::now() - began, *result, report_features(op, c, *result));
     ask_for_truth(c, result->verdict);
-    if (result->verdict.finding) keep(c, *result->verdict.finding, bytes.size());
-    if (engine().tainted()) leave(Leaving::kTainted, "", kTaintedExit);
+    if (result->verdict.finding && !options_.merging) keep(c, *result->verdict.finding, bytes.size());
+    // A merge that loses its process loses what the case showed. A signal leaves nothing worse than a leak, as a rule.
+    const bool may_go_on = options_.merging && is_over(result->verdict);
+    if (engine().tainted() && !may_go_on) leave(Leaving::kTainted, "", kTaintedExit);
   } catch (const std::bad_alloc&) {
     leave(Leaving::kMemory, "", kMemoryExit);
   }

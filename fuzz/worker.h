@@ -27,6 +27,8 @@ struct WorkerOptions {
   Setup setup;
   std::filesystem::path out;  // of the campaign; "": alone, the first finding ends the process as a crash does
   std::string name;           // tells workers of one campaign apart
+  // Of a merge: what a case reports is a function of the case alone, and nothing is written.
+  bool merging = false;
 };
 
 class Worker {

@@ -26,6 +26,7 @@ namespace {
 using namespace fusediff;
 
 constexpr const char* kOursFollow = "-ignore_remaining_args=1";
+constexpr std::uint64_t kMaxArguments = 1 << 20;
 
 std::unique_ptr<Worker> worker;
 
@@ -40,7 +41,7 @@ OptionSet options() {
   set.shown.add_options()("out", po::value<std::string>()->value_name("FOLDER")->default_value(""),
                           "the campaign's folder; without it the first finding ends the process");
   set.hidden.add_options()("state", po::value<std::string>()->default_value(""), "")(
-      "parent", po::value<std::string>()->default_value(""), "");
+      "parent", po::value<std::string>()->default_value(""), "")("merging", po::bool_switch(), "");
   return set;
 }
 
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Worker>> make_worker(const po::variables_map& values) {
   if (!setup.ok()) return setup.error();
   wanted.setup = *setup;
   wanted.out = values["out"].as<std::string>();
+  wanted.merging = values["merging"].as<bool>();
   const std::filesystem::path state_file = values["state"].as<std::string>();
   wanted.name = state_file.empty() ? "alone" : "worker-" + state_file.stem().string();
   if (!wanted.out.empty()) {
@@ -68,11 +70,27 @@ std::vector<std::string> with_defaults(char** begin, char** end) {
   return all;
 }
 
+// --arguments=FILE, of a merge: more of them, each ended by a zero. libFuzzer's merge starts its own processes through
+// a shell and quotes nothing.
+Arguments with_file(Arguments arguments) {
+  constexpr std::string_view kFile = "--arguments=";
+  if (arguments.empty() || !arguments.back().starts_with(kFile)) return arguments;
+  const Result<std::string> text = read_file(arguments.back().substr(kFile.size()), kMaxArguments);
+  if (!text.ok()) std::_Exit(fail(text.error()));
+  arguments.pop_back();
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\0'), rest.size());
+    arguments.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return arguments;
+}
+
 void start(int* count, char*** values) {
   char** const end = *values + *count;
   char** const ours =
       std::find_if(*values, end, [](const char* text) { return std::string_view(text) == kOursFollow; });
-  const Arguments arguments(ours == end ? end : ours + 1, end);
+  const Arguments arguments = with_file(Arguments(ours == end ? end : ours + 1, end));
   const auto parsed = parse_options(options(), arguments);
   if (!parsed.ok()) std::_Exit(fail(parsed.error()));
   if (!*parsed) {

@@ -28,12 +28,13 @@ std::span<const Command> commands();
 int run_bundle(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_fuzz(const Arguments& arguments);
-int run_ledger(const Arguments& arguments);
 int run_import(const Arguments& arguments);
+int run_ledger(const Arguments& arguments);
 int run_list(const Arguments& arguments);
+int run_manifest(const Arguments& arguments);
+int run_merge(const Arguments& arguments);
 int run_minimize(const Arguments& arguments);
 int run_replay(const Arguments& arguments);
-int run_manifest(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_selftest(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
@@ -43,6 +44,5 @@ std::string today();
 
 // Prints "fusediff: WHAT" on stderr; the exit code that says whose error it is.
 int fail(const Error& error);
-
 
 }  // namespace fusediff

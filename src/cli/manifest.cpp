@@ -14,9 +14,6 @@
 #include "cli/case_check.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
-#include "model/case_json.h"
-#include "model/inline_bits.h"
-#include "model/quote.h"
 
 namespace fusediff {
 namespace {
@@ -106,7 +103,8 @@ class Maker {
   Result<std::vector<ManifestLine>> ask(const CaseFile& file, const std::array<bool, 2>& wanted) {
     Request request;
     request.kind = Request::Kind::kOutputs;
-    request.case_text = write_case(with_bits_inline(file.c));
+    request.case_text = file.text;
+    request.folder = file.folder;
     request.sides = wanted;
     const Result<Outcome> outcome = child_.request(write_request(request), answer_seconds(setup_.seconds));
     if (!outcome.ok()) return outcome.error();

@@ -13,6 +13,7 @@
 #include "cli/opened_bundle.h"
 #include "cli/options.h"
 #include "model/case_json.h"
+#include "model/inline_bits.h"
 #include "model/quote.h"
 #include "report/text.h"
 
@@ -76,7 +77,7 @@ Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Findi
   const auto show = [&](std::string_view line) {
     const std::optional<Progress> progress = parse_progress(line);
     if (progress && !progress->case_text.empty()) {
-      const Result<Case> c = parse_case(progress->case_text);
+      const Result<Case> c = parse_case(progress->case_text, file.folder);
       if (c.ok()) smallest.take(*c);
       return true;
     }
