@@ -164,7 +164,8 @@ class Fold {
     for (const fs::path& file : entries(folder)) made.files.push_back(file.filename().string());
     made.command = replay_command(folder, report_.target, report_.against);
     made.minimize = minimize_command(folder, made.finding.targets, report_.target, report_.against);
-    if (std::binary_search(made.files.begin(), made.files.end(), "repro.py")) made.repro = repro_command(folder);
+    if (std::binary_search(made.files.begin(), made.files.end(), "repro.py"))
+      made.repro = repro_command(folder, report_.target);
     return made;
   }
 

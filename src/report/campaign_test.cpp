@@ -135,7 +135,7 @@ TEST_F(CampaignFolder, AFindingBringsItsFilesAndCommands) {
   write("series.jsonl", R"({"fusediff_series":1,"run":1,"seconds":2.5,"checks":10,"corpus":3})"
                         "\n");
   const Result<CampaignReport> report = fold_campaign(folder_);
-  EXPECT_EQ(report->findings[0].repro, "python3 " + (bundle / "repro.py").string());
+  EXPECT_EQ(report->findings[0].repro, "python3 " + (bundle / "repro.py").string() + " path/to/library.so");
   EXPECT_EQ(report->findings[0].files.size(), 5u);
   EXPECT_EQ(report->series.size(), 1u);
 }
@@ -221,6 +221,11 @@ TEST(Commands, MinimizeNamesBothSides) {
   EXPECT_EQ(minimize_command("b", {"./theirs.so", "$(id)"}),
             "fusediff minimize b/original.json --target TARGET --against AGAINST")
       << "no file that a bundle names";
+}
+
+TEST(Commands, ReproNamesTheLibraryThatIsKnown) {
+  EXPECT_EQ(repro_command("b", "./my ops.so"), "python3 b/repro.py './my ops.so'");
+  EXPECT_EQ(repro_command("b", "planted"), "python3 b/repro.py path/to/library.so");
 }
 
 TEST(Commands, QuoteWhatAShellWouldTakeApart) {

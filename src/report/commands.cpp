@@ -44,8 +44,10 @@ std::string minimize_command(const std::filesystem::path& bundle, const std::arr
          named(target, targets[0], "TARGET") + " --against " + named(against, targets[1], "AGAINST");
 }
 
-std::string repro_command(const std::filesystem::path& bundle) {
-  return "python3 " + shell_word((bundle / "repro.py").string());
+std::string repro_command(const std::filesystem::path& bundle, const std::string& target) {
+  const bool is_library = target.find(".so") != std::string::npos && target.find(':') == std::string::npos;
+  return "python3 " + shell_word((bundle / "repro.py").string()) + " " +
+         (is_library ? shell_word(target) : std::string("path/to/library.so"));
 }
 
 std::string report_command(const std::filesystem::path& folder) {

@@ -15,8 +15,8 @@ std::string replay_command(const std::filesystem::path& bundle, const std::strin
 // names.
 std::string minimize_command(const std::filesystem::path& bundle, const std::array<std::string, 2>& targets,
                              const std::string& target = "", const std::string& against = "");
-// "python3 BUNDLE/repro.py", which says itself what library it wants.
-std::string repro_command(const std::filesystem::path& bundle);
+// "python3 BUNDLE/repro.py LIBRARY", where the campaign named one by its file; else with words in its place.
+std::string repro_command(const std::filesystem::path& bundle, const std::string& target = "");
 // "fusediff report FOLDER", likewise.
 std::string report_command(const std::filesystem::path& folder);
 
