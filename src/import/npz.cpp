@@ -34,10 +34,10 @@ class Zip {
 
   // False: there is none, or an error.
   Result<bool> next() {
-    if (!opened_) return user_error("cannot be read: " + trouble());
+    if (!opened_) return user_error("no whole zip archive: " + trouble());
     const int code = ::archive_read_next_header(archive_.get(), &entry_);
     if (code == ARCHIVE_EOF) return false;
-    if (code < ARCHIVE_WARN) return user_error("no zip archive that can be read, or one that is cut off: " + trouble());
+    if (code < ARCHIVE_WARN) return user_error("no whole zip archive: " + trouble());
     read_ = 0;
     return true;
   }

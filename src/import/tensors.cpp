@@ -89,6 +89,13 @@ class Typing {
                         rule.name + "=DTYPE converts");
     };
     if (choices.empty()) {
+      // The tensor whose dtype this one shares may not be in the file: then it follows.
+      const InputRule* const holder = op_.source(rule.dtype.same_as);
+      const bool open = holder != nullptr && holder->dtype.choices.size() > 1 && !c.dtypes.contains(holder->name);
+      const auto legal = [&] {
+        return std::count(holder->dtype.choices.begin(), holder->dtype.choices.end(), plan.to);
+      };
+      if (open && legal() > 0) c.dtypes[holder->name] = plan.to;
       const DType due = dtype_in(c, op_, rule.dtype, rule.name);
       return plan.to == due ? Status() : wrong(std::string(name_of(due)) + ", as " + quote(rule.dtype.same_as));
     }
@@ -132,11 +139,13 @@ class Import {
   }
 
   Result<int> run(const std::vector<CapturedFile>& files) {
+    if (Status known = check_options(); !known.ok()) return known.error();
     if (Status listed = list(files); !listed.ok()) return listed.error();
     std::vector<std::string> names;
     for (const Pooled& one : pool_) names.push_back(one.tensor->name);
     const Result<Matching> matching = match_names(names, op_, options_.names, options_.separator);
     if (!matching.ok()) return user_error(quote(files.front().path.string()) + ": " + matching.error().what);
+    several_ = matching->groups.size() > 1;
     for (const std::size_t at : matching->unused) say_unused(*pool_[at].tensor);
     const std::string stem = options_.name.empty() ? files.front().path.stem().string() : options_.name;
     for (const TensorGroup& group : matching->groups) {
@@ -156,6 +165,23 @@ class Import {
   }
 
  private:
+  // Names that the user wrote.
+  Status check_options() const {
+    std::vector<std::string> dims, inputs;
+    for (const DimRule& rule : op_.dims) dims.push_back(rule.name);
+    for (const auto* rules : {&op_.inputs, &op_.given}) {
+      for (const InputRule& rule : *rules) inputs.push_back(rule.name);
+    }
+    for (const auto& [name, size] : options_.dims) {
+      if (op_.dim(name) == nullptr) return user_error("--dim: " + not_one_of(name, "a dim of " + op_.name, dims));
+    }
+    for (const auto& [name, dtype] : options_.dtypes) {
+      if (op_.source(name) == nullptr)
+        return user_error("--dtype: " + not_one_of(name, "an input of " + op_.name, inputs));
+    }
+    return {};
+  }
+
   Status list(const std::vector<CapturedFile>& files) {
     tensors_.resize(files.size());
     std::set<std::string> names;
@@ -189,7 +215,7 @@ class Import {
   void give_up(CasePlan& plan, const Error& why) {
     const Error error{why.blame, plan.name + ": " + why.what};
     if (!failure_) failure_ = error;
-    say_("no case: " + error.what);
+    if (several_) say_("no case: " + error.what);  // else it is the error
     std::error_code code;
     if (!plan.made.empty()) fs::remove(plan.made, code);
     plan.made.clear();
@@ -316,6 +342,14 @@ class Import {
 
   // Inputs that the operator needs and the file has not.
   void fill_in(Case& c) const {
+    const auto choose = [&c](const auto& rules) {
+      for (const auto& rule : rules) {
+        if (rule.dtype.choices.size() > 1) c.dtypes.try_emplace(rule.name, rule.dtype.choices.front());
+      }
+    };
+    choose(op_.inputs);
+    choose(op_.given);
+    choose(op_.outputs);
     const CaseScope scope(c, op_);
     const auto add = [&](const InputRule& rule, const std::string& name) {
       if (!is_drawn(rule) || c.inputs.contains(name)) return;
@@ -463,6 +497,7 @@ class Import {
   std::vector<CasePlan> plans_;
   std::optional<Error> failure_;
   int written_ = 0;
+  bool several_ = false;  // groups
 };
 
 }  // namespace

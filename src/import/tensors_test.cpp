@@ -159,6 +159,9 @@ TEST_F(Tensors, NamesThatNobodyHasAreNamed) {
   EXPECT_THAT(import(file, "moe_gating_topk").error().what, HasSubstr("there are logits; --map INPUT=NAME"));
   options_.names["x"] = "logit";
   EXPECT_THAT(import(file, "moe_gating_topk").error().what, HasSubstr("did you mean \"logits\""));
+  options_.dims["1 +"] = 2;
+  EXPECT_THAT(import(file, "moe_gating_topk").error().what, HasSubstr("\"1 +\" is not a dim of moe_gating_topk"));
+  options_.dims.clear();
   options_.names = {{"y", "logits"}};
   EXPECT_THAT(import(file, "moe_gating_topk").error().what, HasSubstr("is not an input of moe_gating_topk"));
 }
