@@ -145,8 +145,9 @@ TEST_F(Campaign, AFindingIsBundledMinimisedReplayedAndListed) {
     EXPECT_EQ(bundle->recording->inputs[0].shape, (std::vector<std::int64_t>{3}));
     std::set<std::string> outputs;
     for (const StoredTensor& output : bundle->recording->outputs) outputs.insert(output.name);
-    if (bundle->finding.experiment == "pair")
+    if (bundle->finding.experiment == "pair") {
       EXPECT_EQ(outputs, (std::set<std::string>{"target/y", "against/y", "truth/y"}));
+    }
     for (const std::string& note : bundle->finding.notes)
       EXPECT_EQ(note.find("not kept"), std::string::npos) << path << note;
     EXPECT_THAT(bundle->environment, HasSubstr("\"file\": \"unruly.so\""));

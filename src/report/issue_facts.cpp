@@ -18,7 +18,7 @@ const StoredTensor* recorded(const IssueFacts& facts, const std::string& name) {
   return nullptr;
 }
 
-// "/home/me/lib/x.so: bad" says no more to a reader elsewhere than "x.so: bad".
+// "/opt/lib/x.so: bad" says no more to a reader elsewhere than "x.so: bad".
 std::string without_folders(const std::string& text) {
   std::string kept;
   for (std::size_t i = 0; i < text.size();) {

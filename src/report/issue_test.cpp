@@ -46,7 +46,7 @@ Bundle bundle(FindingClass cls) {
   b.smallest.dims = {{"N", 8}};
   b.original.attrs["gain"] = 2.5;
   b.environment =
-      R"({"fusediff": "1", "target": {"name": "lib", "version": "7", "file": "/home/someone/lib.so"}, "cpu": "X"})";
+      R"({"fusediff": "1", "target": {"name": "lib", "version": "7", "file": "/opt/someone/lib.so"}, "cpu": "X"})";
   return b;
 }
 
@@ -100,7 +100,7 @@ TEST(Issue, ChineseSaysTheSameFactsInChinese) {
 
 TEST(Issue, NamesNoFolderOfTheMachine) {
   Bundle b = bundle(FindingClass::kCrash);
-  b.finding.evidence[0].what = "SIGSEGV in run(): /home/someone/src/op.cpp:3: no";
+  b.finding.evidence[0].what = "SIGSEGV in run(): /opt/someone/src/op.cpp:3: no";
   for (const Language language : kLanguages) {
     const std::string text = issue_text(b, language);
     EXPECT_FALSE(has(text, "someone")) << text;
