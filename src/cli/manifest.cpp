@@ -36,7 +36,7 @@ OptionSet options() {
       "written, or nothing changed, 1 changed, 2 a file or an option is wrong, 3 fusediff itself failed.";
   set.example =
       "  fusediff manifest corpus --output before.jsonl\n"
-      "  fusediff manifest --compare before.jsonl --target builtin:unfused\n";
+      "  fusediff manifest --compare before.jsonl --target planted --against builtin:unfused\n";
   set.rest = "CASE_OR_FOLDER";
   set.shown.add_options()("help", "this text");
   add_setup_options(set.shown, 1024);

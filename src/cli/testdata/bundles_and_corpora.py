@@ -179,6 +179,29 @@ def merge(place):
     _, err = place.run("merge", "--check", "one", code=2)
     assert err.count("\n") == 1 and "bad.json" in err, err
     place.run("merge", "--out", "one", "two", code=2)  # not empty
+    merge_with_killers(place)
+
+
+def merge_with_killers(place):
+    """A case that ends the process is named, and costs no other."""
+    unruly = place.bin / "testdata" / "unruly.so"
+    if not unruly.exists():
+        print("merge: cases that end the process left out: unruly.so is not built")
+        return
+    (place.folder / "copy").mkdir()
+    for size in (0, 1, 2, 3, 5, 6, 9):
+        (place.folder / "copy" / f"n{size}.json").write_text(json.dumps({
+            "fusediff_case": 1, "op": "copy", "dims": {"N": size}, "dtypes": {"x": "f32"},
+            "inputs": {"x": {"fill": {"constant": 1}}}}))
+    sides = ("--target", unruly, "--target-option")
+    place.run("merge", "--out", "right", "copy", *sides, "")
+    for how in ("exit", "kill"):
+        _, err = place.run("merge", "--out", how, "copy", *sides, how)
+        assert "n5.json: ends the process" in err, err
+        assert 1 < len(list((place.folder / how).iterdir())) <= 7
+        out, _ = place.run("manifest", "copy", *sides, how)
+        ended = [json.loads(line) for line in out.splitlines() if '"died"' in line]
+        assert [(line["dims"], line["side"]) for line in ended] == [("N=5", "target")], ended
 
 
 def minimize(place):
