@@ -101,7 +101,7 @@ MinimizeOptions minimize_options(const Request& request, int out) {
   MinimizeOptions options;
   if (request.progress) {
     options.accepted = [out](const Case& c) {
-      (void)write_line(out, write_progress({"", 0, write_case(with_bits_inline(c))}));
+      (void)write_line(out, write_progress({"", 0, write_case(with_small_bits_inline(c))}));
     };
     options.progress = [out](const std::string& step, int checks) {
       (void)write_line(out, write_progress({step, checks}));  // whoever is gone is met when the answer is written

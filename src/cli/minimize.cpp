@@ -60,7 +60,7 @@ struct Smallest {
   Status written;
 
   void take(const Case& c) {
-    text = write_case(c, 2) + "\n";
+    text = write_case(with_small_bits_inline(c), 2) + "\n";
     if (!output.empty() && written.ok()) written = write_file(output, text);
   }
 };
