@@ -80,12 +80,17 @@ class Minimizer {
   }
 
  private:
+  // One that is explained is enough: how often it shows was asked before.
   bool confirm() {
-    anew_ = true;
-    const std::optional<Finding> finding = finding_of(best_, /*in_time=*/false);
-    anew_ = false;
-    if (finding) finding_ = *finding;
-    return finding.has_value();
+    for (int i = 0; i < often_enough(best_, options_).tries && !is_stuck(); ++i) {
+      ++checks_;
+      Result<CheckResult> result = predicate_.check(best_, /*anew=*/true);
+      if (!result.ok()) return false;
+      if (!result->verdict.finding || signature_of(*result->verdict.finding) != wanted_) continue;
+      finding_ = *std::move(result->verdict.finding);
+      return true;
+    }
+    return false;
   }
 
   void shrink() {
@@ -109,12 +114,12 @@ class Minimizer {
   bool is_stuck() const { return finding_.cls == FindingClass::kHang && predicate_.tainted(); }
 
   // Nothing where it shows less often than it must.
-  std::optional<Finding> finding_of(const Case& c, bool in_time = true) {
+  std::optional<Finding> finding_of(const Case& c) {
     const auto [needed, tries] = often_enough(c, options_);
     int kept = 0;
     std::optional<Finding> last;
     for (int i = 0; kept < needed && kept + tries - i >= needed; ++i) {
-      if (is_stuck() || (in_time && !time_left())) return std::nullopt;
+      if (is_stuck() || !time_left()) return std::nullopt;
       ++checks_;
       const Result<CheckResult> result = predicate_.check(c, anew_);
       if (!result.ok()) return std::nullopt;  // not legal: never will be
@@ -212,10 +217,11 @@ class Minimizer {
     return changed;
   }
 
-  // A finding where any of the tries is one: to say that a case passes takes as many as to say that it does not.
+  // A finding where any of the tries is one. To say that a case passes takes more than to go on without it.
   std::optional<Verdict> verdict_of(const Case& c) {
     std::optional<Verdict> verdict;
-    for (int i = 0; i < often_enough(c, options_).tries && !(verdict && verdict->finding); ++i) {
+    const int tries = often_enough(c, options_).tries;
+    for (int i = 0; i < (tries > 1 ? 2 * tries : 1) && !(verdict && verdict->finding); ++i) {
       if (!time_left() || is_stuck()) return std::nullopt;
       ++checks_;
       const Result<CheckResult> result = predicate_.check(c, false);

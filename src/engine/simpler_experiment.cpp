@@ -9,6 +9,8 @@
 namespace fusediff {
 namespace {
 
+constexpr std::int64_t kMostRoundsForTwo = 256;
+
 Case alone(const Case& c) {
   Case call = c;
   call.experiment = {};
@@ -109,7 +111,16 @@ std::vector<Case> with_fewer_runs(const Case& c) {
       fewer.back().experiment.*number = size;
     }
   };
+  // Two threads that meet often say more than eight that meet now and then.
+  const auto two_threads = [&](std::int64_t rounds) {
+    fewer.push_back(c);
+    fewer.back().experiment.count = 2;
+    fewer.back().experiment.rounds = rounds;
+  };
   const ExperimentKind kind = c.experiment.kind;
+  if (kind == ExperimentKind::kThreads && c.experiment.count > 2) {
+    for (std::int64_t rounds = c.experiment.rounds; rounds <= kMostRoundsForTwo; rounds *= 4) two_threads(rounds);
+  }
   if (kind == ExperimentKind::kThreads || kind == ExperimentKind::kRepeat) add(&Experiment::count, 2);
   if (kind == ExperimentKind::kThreads) add(&Experiment::rounds, 1);
   return fewer;
