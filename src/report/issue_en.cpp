@@ -8,6 +8,23 @@ namespace {
 constexpr SentenceWords kSentences[] = {
     {"as it is", "at its own position"},
     {"first position", "at the first position"},
+    {"as the case says", "laid out as in the case"},
+    {"{0}; error against the f64 truth {1} ULP ({2}), {3} ULP ({4}); {5}",
+     "{0}; error against the f64 truth {1} ULP ({2}), {3} ULP ({4}); {5}"},
+    {"{0}; error against the f64 truth {1} ULP ({2}), {3} ULP ({4})",
+     "{0}; error against the f64 truth {1} ULP ({2}), {3} ULP ({4})"},
+    {"{0} holds {1} stands twice in row {2}, columns {3} and {4}",
+     "{0} holds {1} twice in row {2}, in columns {3} and {4}"},
+    {"{0} holds row {1} sums to {2}, not to {3} within {4}", "row {1} of {0} sums to {2}, not to {3} within {4}"},
+    {"wrote 1 byte behind {0} (guard page)",
+     "wrote behind {0}, to byte 1 past its end: a fault on the guard page there"},
+    {"wrote {0} bytes behind {1} (guard page)",
+     "wrote behind {1}, to byte {0} past its end: a fault on the guard page there"},
+    {"read 1 byte behind {0} (guard page)", "read behind {0}, at byte 1 past its end: a fault on the guard page there"},
+    {"read {0} bytes behind {1} (guard page)",
+     "read behind {1}, at byte {0} past its end: a fault on the guard page there"},
+    {"changed {0} behind {1}, the first {2} past its end",
+     "changed {0} behind {1}, the first {2} past its end (with writable guard bytes there in place of the page)"},
 };
 
 }  // namespace
@@ -151,7 +168,7 @@ const IssueWords kEnglishIssue = {
         "There is no f64 result of {0} to tell rounding by, so it has to have the same bits on both sides.",
     .expect_follow = "It follows from {0}: another value there moves the result.",
     .expect_relation =
-        "{0} of {1} has the same bits {2} and {3}: both ask for the same mathematical result from the same "
+        "{0} of {1} has the same bits in both ways ({2}; {3}): both ask for the same mathematical result from the same "
         "elements, and the record declares that this difference does not matter.",
     .expect_history = "{0} has the same bits as on a fresh context, whatever was called on the context before.",
     .expect_repeat =
@@ -180,6 +197,7 @@ const IssueWords kEnglishIssue = {
     .sum_of = "consequence, sum of {0} in that row: {1} {2}, {3} {4}, difference {5}",
     .value_is = "{0}: {1} {2}, {3} {4}",
     .value_truth = ", in f64 {0}",
+    .value_rounds = ", which rounds to that of {0}",
     .value_far = ", {0} apart",
     .gradient_is = "{0}: the difference quotient is {1} ± {2}",
     .place_direction = "{0} along a seeded direction",
@@ -221,6 +239,12 @@ const IssueWords kEnglishIssue = {
     .starts_at =
         "The difference begins in stage {0} ({1}): of the outputs that were compared no earlier stage differs.",
     .equal_outputs = "The same bits on both sides: {0}.",
+    .zero_outputs =
+        "The same bits on both sides, but zero in every element, so that this input can show nothing there: {0}.",
+    .minus = "{0}, {1} minus {2}",
+    .empty_bound =
+        "The bound of {0}, {1} ULP, is as wide as the value itself: it excludes nothing here, and `rounding` in its "
+        "row says no more than that.",
     .follow_on = "A consequence of the other pick, not a cause: {0}.",
     .influence = "Influence, each input and attribute changed in turn: {0}.",
     .cause = "Cause: {0}.",
@@ -239,6 +263,10 @@ const IssueWords kEnglishIssue = {
     .drawn_from = "drawn from {0}",
     .raw_bits = "given element by element in inputs.safetensors",
     .elements = "{0} more in case.json",
+    .flat_places =
+        "At another size elements that are set one by one keep their flat index, so they can stand in another row or "
+        "column: a neighbouring size that passes need not pass with other values.",
+    .as_found = "This is the call as it was found: nothing was taken away, so any part of it may not matter.",
     .stride_is = "strides {0} (elements)",
     .offset_is = "offset {0} elements",
     .at_start = "begins right behind a guard page",
@@ -256,13 +284,12 @@ const IssueWords kEnglishIssue = {
     .replayed =
         "Before it was reported it was run again in a fresh process, from the files of the bundle alone: it came back "
         "{0} of {1} times.",
-    .not_chance =
-        "Chance: {0} gave the same bits in {1} of {1} reruns on fresh contexts, {2} of them pinned to one CPU.",
+    .not_chance = "Chance ({0}): the same bits in {1} of {1} reruns on fresh contexts, {2} of them pinned to one CPU.",
     .not_alone = "The call itself: {0}, on fresh contexts, it gave the same bits {1} of {1} times.",
     .not_cause = "{0}: clean in {1} of {1} calls.",
     .not_rounding =
-        "Rounding as the explanation for {0}: {1} is off by {2} ULP, the worst case of a correct path is {3} ULP.",
-    .not_reference = "A fault of {0}: its {1} is off by {2} ULP, within the worst case of {3} ULP.",
+        "Rounding as the explanation ({0}): {1} is off by {2} ULP, the worst case of a correct path is {3} ULP.",
+    .not_reference = "A fault of the other side ({0}): its {1} is off by {2} ULP, within the worst case of {3} ULP.",
     .not_beyond =
         "An error larger than rounding can make: {0} is off by {1} and {2} ULP on the two sides, the worst case of a "
         "correct path is {3} ULP.",
@@ -295,6 +322,7 @@ const IssueWords kEnglishIssue = {
     .read_bound =
         "Bound: worst-case rounding of a correct path against the f64 result, derived, not tuned. Within it a "
         "difference is `rounding`, outside it is `damage`.",
+    .read_derivation = "Derivation of the bound of {0}: {1}.",
     .read_fill =
         "Fill: buffers are filled with a known pattern before the call, another one in each run; bytes that keep it or "
         "change with it were not computed from the inputs.",

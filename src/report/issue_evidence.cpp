@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kMostOutputs = 8;
 constexpr std::size_t kMostSentences = 6;
 constexpr std::size_t kMostSweeps = 4;
+constexpr std::size_t kMostSteps = 6;  // of falling eps
 
 std::string error_cell(double error) { return std::isinf(error) ? "inf" : short_decimal(error); }
 
@@ -27,6 +28,16 @@ std::vector<std::string> equal_outputs(const Finding& f) {
   return names;
 }
 
+// A recorded output of which every element is zero: with this input it cannot show anything.
+bool is_zero_throughout(const IssueFacts& facts, const std::string& output) {
+  const StoredTensor* tensor = recorded(facts, "target/" + output);
+  if (tensor == nullptr || is_of_other_call(facts.f) || !is_float(tensor->dtype) || tensor->bytes.empty()) return false;
+  for (std::size_t at = 0; at < tensor->bytes.size(); at += size_of(tensor->dtype)) {
+    if (!is_zero(tensor->dtype, load_bits(tensor->dtype, tensor->bytes.data() + at))) return false;
+  }
+  return true;
+}
+
 bool is_numeric(const Finding& f) {
   return f.cls >= FindingClass::kNonFinite || f.cls == FindingClass::kContamination ||
          f.cls == FindingClass::kNondeterminism || f.cls == FindingClass::kGradient;
@@ -39,14 +50,21 @@ std::string starts_line(const IssueFacts& facts) {
   if (f.stage && !f.stage_outputs.empty() && is_numeric(f)) {
     text += "- " + fill_in(w.starts_at, {std::to_string(*f.stage), code_list(facts, f.stage_outputs)}) + "\n";
   }
-  if (const std::vector<std::string> equal = equal_outputs(f); !equal.empty())
-    text += "- " + fill_in(w.equal_outputs, {code_list(facts, equal)}) + "\n";
+  std::vector<std::string> equal, zero;
+  for (const std::string& name : equal_outputs(f)) (is_zero_throughout(facts, name) ? zero : equal).push_back(name);
+  if (!equal.empty()) text += "- " + fill_in(w.equal_outputs, {code_list(facts, equal)}) + "\n";
+  if (!zero.empty()) text += "- " + fill_in(w.zero_outputs, {code_list(facts, zero)}) + "\n";
   std::vector<std::string> later;
   for (const Difference& d : f.differences) {
     if (d.follows_pick && d.output != f.output) later.push_back(d.output);
   }
   if (!later.empty()) text += "- " + fill_in(w.follow_on, {code_list(facts, later)}) + "\n";
   return text;
+}
+
+// Of a change by as much as the value itself a bound excludes nothing.
+bool is_empty_bound(const Difference& d) {
+  return d.bound && is_float(d.dtype) && *d.bound >= std::ldexp(1.0, float_format(d.dtype).mantissa_bits + 1);
 }
 
 std::string difference_table(const IssueFacts& facts) {
@@ -84,7 +102,11 @@ std::string difference_table(const IssueFacts& facts) {
     text += "\n" + fill_in(w.no_more_outputs, {std::to_string(shown.size() - kMostOutputs)}) + "\n";
   const Difference* named = named_difference(f);
   if (!errors || named == nullptr || named->judged_by.empty() || !f.byte_ranges.empty()) return text;
-  return text + "\n" + fill_in(w.judged, {as_code(named->output), told(facts, named->judged_by)}) + "\n";
+  text += "\n" + fill_in(w.judged, {as_code(named->output), told(facts, judgement_of(*named))}) + "\n";
+  for (const Difference& d : shown) {
+    if (is_empty_bound(d)) text += "\n" + fill_in(w.empty_bound, {as_code(d.output), short_decimal(*d.bound)}) + "\n";
+  }
+  return text;
 }
 
 // The ranks at both picks on both sides, and what fed them.
@@ -100,12 +122,20 @@ std::string tie_table(const IssueFacts& facts, const Flip& flip) {
                   fill_in(w.col_pick, {std::to_string(flip.picked[1]), facts.side[1]}), std::string(w.col_gap)});
   for (const Flip::Stage& stage : stages) {
     for (const std::size_t s : {1u, 0u}) {
-      std::string gap = "";
+      std::string gap;
       if (ranked(stage))
         gap = flip.gap_ulp[s] == 0 ? std::string(w.exact_tie) : fill_in(w.apart, {ulp_text(facts, flip.gap_ulp[s])});
       text +=
           table_row({as_code(stage.output) + std::string(w.comma) + facts.side[s],
                      element_value(stage.dtype, stage.bits[s][0]), element_value(stage.dtype, stage.bits[s][1]), gap});
+    }
+    if (stage.bits[0] != stage.bits[1] && is_float(stage.dtype)) {
+      const auto between = [&](std::size_t pick) {
+        return short_decimal(float_value(stage.dtype, stage.bits[0][pick]) -
+                             float_value(stage.dtype, stage.bits[1][pick]));
+      };
+      text += table_row(
+          {fill_in(w.minus, {as_code(stage.output), facts.side[0], facts.side[1]}), between(0), between(1), ""});
     }
   }
   return text;
@@ -145,8 +175,11 @@ std::string sweep_table(const IssueFacts& facts) {
   const GradientSweep& first = f.sweeps.front();
   if (first.own.empty()) return text;
   std::string steps;
-  for (const auto& [eps, quotient] : first.own)
+  const std::size_t every = (first.own.size() + kMostSteps - 1) / kMostSteps;
+  for (std::size_t i = 0; i < first.own.size(); i += every) {
+    const auto& [eps, quotient] = first.own[i];
     steps += (steps.empty() ? "" : std::string(w.semicolon)) + short_decimal(eps) + " → " + short_decimal(quotient);
+  }
   return text + "\n" +
          fill_in(w.sweep,
                  {as_code(f.paths[0]),
@@ -166,7 +199,12 @@ std::string sentences(const IssueFacts& facts) {
   const Finding& f = facts.f;
   const IssueWords& w = facts.w;
   std::string text;
-  for (const std::string& sentence : f.influence) text += "- " + fill_in(w.influence, {told(facts, sentence)}) + "\n";
+  std::vector<std::string> influence = f.influence;
+  std::stable_partition(influence.begin(), influence.end(), [&](const std::string& sentence) {
+    const std::string name = ignored_in(facts, sentence);
+    return !name.empty() && matters_by_neighbours(f, name);
+  });
+  for (const std::string& sentence : influence) text += "- " + fill_in(w.influence, {told(facts, sentence)}) + "\n";
   if (!f.conclusion.empty()) text += "- " + fill_in(w.cause, {told(facts, f.conclusion)}) + "\n";
   std::size_t shown = 0, left = 0;
   std::set<std::string> seen;

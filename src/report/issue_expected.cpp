@@ -38,18 +38,17 @@ bool is_told(const Finding& f) {
 ExperimentKind kind_of(const IssueFacts& facts) { return facts.bundle.smallest.experiment.kind; }
 
 // The one thing that the accused side does not follow, by the influence that was measured: "grad_out"; "" where there
-// is none, or several, which are a consequence of something else.
+// is none, or several, which are a consequence of something else, unless the neighbours single one of them out.
 std::string ignored_input(const IssueFacts& facts) {
-  if (!facts.accused) return "";
-  const std::string start = facts.f.paths[*facts.accused] + " does not follow ";
-  std::string ignored;
+  std::vector<std::string> ignored, telling;
   for (const std::string& sentence : facts.f.influence) {
-    if (!sentence.starts_with(start) || sentence.find("the strides of ") == start.size()) continue;
-    const std::size_t colon = sentence.find(':', start.size());
-    if (!ignored.empty() || colon == std::string::npos) return "";
-    ignored = sentence.substr(start.size(), colon - start.size());
+    const std::string name = ignored_in(facts, sentence);
+    if (name.empty()) continue;
+    ignored.push_back(name);
+    if (matters_by_neighbours(facts.f, name)) telling.push_back(name);
   }
-  return ignored;
+  if (ignored.size() == 1) return ignored[0];
+  return telling.size() == 1 ? telling[0] : "";
 }
 
 std::string setting(const std::string& name, const AttrValue& value) {
@@ -67,7 +66,11 @@ std::string conditions(const IssueFacts& facts) {
       return note.starts_with("passes with " + name + " = ") && !note.starts_with("passes with " + name + " = 0,");
     };
     const bool told_by_notes = std::any_of(facts.f.notes.begin(), facts.f.notes.end(), matters);
-    if (told_by_notes || size == 0) shown.push_back(as_code(dim + "=" + std::to_string(size)));
+    const auto idle = [&, name = dim](const std::string& note) {
+      return note.starts_with("does not matter: ") && note.find("the size of " + name + " (") != std::string::npos;
+    };
+    const bool matters_not = std::any_of(facts.f.notes.begin(), facts.f.notes.end(), idle);
+    if (told_by_notes || (size == 0 && !matters_not)) shown.push_back(as_code(dim + "=" + std::to_string(size)));
   }
   for (const auto& [name, value] : c.attrs) shown.push_back(as_code(setting(name, value)));
   if (shown.size() > kMostConditions) shown.resize(kMostConditions);
@@ -317,6 +320,15 @@ std::string flip_lines(const IssueFacts& facts) {
   return text;
 }
 
+// " (`0x3f800000`)": the bits of a recorded element, by which a value that was rounded to fewer is seen.
+std::string exact_text(const IssueFacts& facts, const std::string& name, std::int64_t index) {
+  const StoredTensor* tensor = recorded(facts, name);
+  if (tensor == nullptr || index < 0) return "";
+  const auto at = static_cast<std::size_t>(index) * size_of(tensor->dtype);
+  if (at + size_of(tensor->dtype) > tensor->bytes.size()) return "";
+  return " (" + as_code(hex(tensor->dtype, load_bits(tensor->dtype, tensor->bytes.data() + at))) + ")";
+}
+
 std::string gradient_lines(const IssueFacts& facts) {
   const IssueWords& w = facts.w;
   std::string text;
@@ -331,7 +343,11 @@ std::string gradient_lines(const IssueFacts& facts) {
       given += std::string(w.comma) + who + " " + short_decimal(*value) + (opposite ? std::string(w.opposite) : "");
     };
     give(facts.side[0], s.path[0]);
-    if (facts.side[0] != facts.side[1]) give(facts.side[1], s.path[1]);
+    given += exact_text(facts, "target/" + s.output, s.index);
+    if (facts.side[0] != facts.side[1]) {
+      give(facts.side[1], s.path[1]);
+      given += exact_text(facts, "against/" + s.output, s.index);
+    }
     give(std::string(w.col_f64), s.truth);
     text += "- " + fill_in(w.gradient_is, {place, short_decimal(s.quotient), short_decimal(s.quotient_error)}) + given +
             "\n";
@@ -345,8 +361,12 @@ std::string value_line(const IssueFacts& facts, const Difference& d, std::int64_
   std::string text =
       "- " + fill_in(w.value_is, {element_place(facts, d.output, index), facts.side[0], element_value(d.dtype, bits[0]),
                                   facts.side[1], element_value(d.dtype, bits[1])});
-  if (const std::optional<double> truth = recorded_truth(facts, d.output, index))
+  if (const std::optional<double> truth = recorded_truth(facts, d.output, index)) {
     text += fill_in(w.value_truth, {decimal(DType::kF64, round_to_bits(DType::kF64, *truth))});
+    const std::uint64_t rounded = is_float(d.dtype) ? round_to_bits(d.dtype, *truth) : 0;
+    if (is_float(d.dtype) && (rounded == bits[0]) != (rounded == bits[1]))
+      text += fill_in(w.value_rounds, {facts.side[rounded == bits[0] ? 0 : 1]});
+  }
   if (bits[0] != bits[1]) text += fill_in(w.value_far, {ulp_text(facts, ulp_distance(d.dtype, bits[0], bits[1]))});
   return text + "\n";
 }

@@ -10,14 +10,6 @@
 namespace fusediff {
 namespace {
 
-const StoredTensor* recorded(const IssueFacts& facts, const std::string& name) {
-  if (!facts.bundle.recording) return nullptr;
-  for (const StoredTensor& tensor : facts.bundle.recording->outputs) {
-    if (tensor.name == name) return &tensor;
-  }
-  return nullptr;
-}
-
 // "/opt/lib/x.so: bad" says no more to a reader elsewhere than "x.so: bad".
 std::string without_folders(const std::string& text) {
   std::string kept;
@@ -41,6 +33,14 @@ std::string without_folders(const std::string& text) {
 }
 
 }  // namespace
+
+const StoredTensor* recorded(const IssueFacts& facts, const std::string& name) {
+  if (!facts.bundle.recording) return nullptr;
+  for (const StoredTensor& tensor : facts.bundle.recording->outputs) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
 
 std::string as_code(std::string_view text) {
   std::string safe;
@@ -83,18 +83,28 @@ std::string table_head(const std::vector<std::string>& cells) {
   return text + "\n";
 }
 
+bool is_of_other_call(const Finding& f) {
+  return std::any_of(f.notes.begin(), f.notes.end(), [](const std::string& note) {
+    return note.starts_with("the call that differs is not the case's own");
+  });
+}
+
+std::string place_in(const StoredTensor& tensor, std::int64_t index) {
+  std::string place;
+  std::int64_t rest = index;
+  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+    if (tensor.shape[d] <= 0) break;
+    place = std::to_string(rest % tensor.shape[d]) + (place.empty() ? "" : ", " + place);
+    rest /= tensor.shape[d];
+  }
+  return rest == 0 && index >= 0 ? "[" + place + "]" : "";
+}
+
 std::string element_place(const IssueFacts& facts, const std::string& output, std::int64_t index) {
   for (const char* side : {"target/", "against/", "truth/"}) {
-    const StoredTensor* tensor = recorded(facts, side + output);
+    const StoredTensor* tensor = is_of_other_call(facts.f) ? nullptr : recorded(facts, side + output);
     if (tensor == nullptr) continue;
-    std::string place;
-    std::int64_t rest = index;
-    for (std::size_t d = tensor->shape.size(); d-- > 0;) {
-      if (tensor->shape[d] <= 0) break;
-      place = std::to_string(rest % tensor->shape[d]) + (place.empty() ? "" : ", " + place);
-      rest /= tensor->shape[d];
-    }
-    if (rest == 0) return as_code(output + "[" + place + "]");
+    if (const std::string place = place_in(*tensor, index); !place.empty()) return as_code(output + place);
   }
   return fill_in(facts.w.place_index, {as_code(output), std::to_string(index)});
 }
@@ -104,7 +114,7 @@ std::string element_value(DType dtype, std::uint64_t bits) {
 }
 
 std::optional<double> recorded_truth(const IssueFacts& facts, const std::string& output, std::int64_t index) {
-  const StoredTensor* tensor = recorded(facts, "truth/" + output);
+  const StoredTensor* tensor = is_of_other_call(facts.f) ? nullptr : recorded(facts, "truth/" + output);
   if (tensor == nullptr || tensor->dtype != DType::kF64) return std::nullopt;
   const auto at = static_cast<std::size_t>(index) * size_of(DType::kF64);
   if (index < 0 || at + size_of(DType::kF64) > tensor->bytes.size()) return std::nullopt;
@@ -123,6 +133,27 @@ const Difference* named_difference(const Finding& f) {
     if (d.output == begins) return &d;
   }
   return f.differences.empty() ? nullptr : &f.differences.front();
+}
+
+std::string ignored_in(const IssueFacts& facts, const std::string& influence) {
+  if (!facts.accused) return "";
+  const std::string start = facts.f.paths[*facts.accused] + " does not follow ";
+  if (!influence.starts_with(start) || influence.find("the strides of ") == start.size()) return "";
+  const std::size_t colon = influence.find(':', start.size());
+  return colon == std::string::npos ? "" : influence.substr(start.size(), colon - start.size());
+}
+
+std::string judgement_of(const Difference& d) { return d.judged_by.substr(0, d.judged_by.find(" (")); }
+
+std::string derivation_of(const Difference& d) {
+  const std::size_t open = d.judged_by.find(" (");
+  if (open == std::string::npos || !d.judged_by.ends_with(')')) return "";
+  return d.judged_by.substr(open + 2, d.judged_by.size() - open - 3);
+}
+
+bool matters_by_neighbours(const Finding& f, const std::string& name) {
+  return std::any_of(f.notes.begin(), f.notes.end(),
+                     [&](const std::string& note) { return note.starts_with("passes with " + name + " = "); });
 }
 
 bool is_relation(const Finding& f) { return f.experiment == "relation" && f.oracle == "relation"; }

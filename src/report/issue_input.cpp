@@ -13,6 +13,7 @@ constexpr std::int64_t kMostElements = 16;  // of an input that is written out i
 constexpr std::size_t kMostSet = 8;
 constexpr std::size_t kMostPatches = 3;
 constexpr std::size_t kMostCalls = 4;
+constexpr std::size_t kMostShownCalls = 2;  // with their inputs
 constexpr std::size_t kMostNotes = 12;
 
 std::string joined(const IssueFacts& facts, const std::vector<std::string>& parts) {
@@ -104,7 +105,8 @@ std::string fill_text(const IssueFacts& facts, const Fill& fill) {
   return fill_in(facts.w.drawn_from, {as_code(recipe + seed)});
 }
 
-std::string recipe_text(const IssueFacts& facts, const InputValue& value) {
+// tensor: the recorded one, where there is one, whose shape gives places their coordinates.
+std::string recipe_text(const IssueFacts& facts, const InputValue& value, const StoredTensor* tensor) {
   const IssueWords& w = facts.w;
   std::string text = fill_text(facts, value.fill);
   for (std::size_t i = 0; i < std::min(kMostPatches, value.patches.size()); ++i) {
@@ -119,7 +121,9 @@ std::string recipe_text(const IssueFacts& facts, const InputValue& value) {
   std::size_t shown = 0;
   for (const auto& [index, literal] : value.set) {
     if (shown++ == kMostSet) break;
-    text += std::string(w.semicolon) + fill_in(w.set_to, {"[" + std::to_string(index) + "]", literal_text(literal)});
+    const std::string place = tensor == nullptr ? "" : place_in(*tensor, index);
+    text += std::string(w.semicolon) +
+            fill_in(w.set_to, {place.empty() ? "[" + std::to_string(index) + "]" : place, literal_text(literal)});
   }
   const std::size_t left = value.set.size() - std::min(kMostSet, value.set.size()) + value.patches.size() -
                            std::min(kMostPatches, value.patches.size());
@@ -154,13 +158,16 @@ std::string shape_text(const StoredTensor& tensor) {
   return std::string(name_of(tensor.dtype)) + "[" + text + "]";
 }
 
-std::string inputs_text(const IssueFacts& facts) {
+// recorded_under: what stands before the names of recorded tensors, "" of the case's own call, "calls/0/" of another.
+std::string inputs_text(const IssueFacts& facts, const Case& c, const std::string& recorded_under) {
   std::string text;
-  for (const auto& [name, value] : facts.bundle.smallest.inputs) {
-    const StoredTensor* tensor = recorded_input(facts.bundle, name);
+  const std::string indent = recorded_under.empty() ? "" : "  ";
+  for (const auto& [name, value] : c.inputs) {
+    const StoredTensor* tensor = recorded_input(facts.bundle, recorded_under + name);
     const std::string elements = tensor == nullptr ? "" : elements_text(*tensor);
     const std::string what = tensor == nullptr ? as_code(name) : as_code(name + " " + shape_text(*tensor));
-    text += "- " + what + std::string(facts.w.colon) + (elements.empty() ? recipe_text(facts, value) : elements) + "\n";
+    text += indent + "- " + what + std::string(facts.w.colon) +
+            (elements.empty() ? recipe_text(facts, value, tensor) : elements) + "\n";
   }
   return text;
 }
@@ -199,6 +206,8 @@ std::string experiment_text(const IssueFacts& facts) {
     text = "- " + fill_in(w.threads_are, {std::to_string(e.count), std::to_string(e.rounds)}) + "\n";
   if (e.kind == ExperimentKind::kRepeat) text = "- " + fill_in(w.repeats_are, {std::to_string(e.count)}) + "\n";
   if (!e.calls.empty()) text += "- " + fill_in(w.other_calls, {calls_text(facts)}) + "\n";
+  for (std::size_t i = 0; e.calls.size() <= kMostShownCalls && i < e.calls.size(); ++i)
+    text += inputs_text(facts, e.calls[i], "calls/" + std::to_string(i) + "/");
   return text;
 }
 
@@ -222,6 +231,22 @@ std::string reset_text(const IssueFacts& facts) {
     parts.push_back(fill_in(w.reset_experiment, {as_code(name_of(original.experiment.kind))}));
   if (parts.size() > kMostNotes) parts.resize(kMostNotes);
   return parts.empty() ? "" : "- " + fill_in(w.reset, {joined(facts, parts)}) + "\n";
+}
+
+// Sizes next to the input were tried, and some of them pass.
+bool says_of_sizes(const IssueFacts& facts) {
+  return std::any_of(facts.bundle.smallest.dims.begin(), facts.bundle.smallest.dims.end(), [&](const auto& dim) {
+    return std::any_of(facts.f.notes.begin(), facts.f.notes.end(), [&](const std::string& note) {
+      const std::string start = "passes with " + dim.first + " = ";
+      return note.starts_with(start) && !note.starts_with(start + "0,");
+    });
+  });
+}
+
+// Nothing could be taken away from the call that was found.
+bool is_as_found(const Bundle& bundle) {
+  const bool tried = std::any_of(bundle.finding.notes.begin(), bundle.finding.notes.end(), is_about_input);
+  return !tried && bundle.smallest == bundle.original;
 }
 
 std::string notes_text(const IssueFacts& facts) {
@@ -275,12 +300,16 @@ std::string issue_input(const IssueFacts& facts) {
   for (const auto& [name, value] : c.attrs) attrs.push_back(as_code(attr_text(name, value)));
   text += "- " + std::string(w.attrs) + std::string(w.colon) +
           (attrs.empty() ? std::string(w.defaults) : joined(facts, attrs)) + "\n";
-  text += inputs_text(facts);
+  text += inputs_text(facts, c, "");
+  if (std::any_of(c.inputs.begin(), c.inputs.end(), [](const auto& input) { return !input.second.set.empty(); }) &&
+      says_of_sizes(facts))
+    text += "- " + std::string(w.flat_places) + "\n";
   for (const auto& [name, layout] : c.layout) {
     if (const std::string what = layout_text(facts, layout); !what.empty())
       text += "- " + fill_in(w.layout, {as_code(name), what}) + "\n";
   }
   if (!c.unwanted.empty()) text += "- " + fill_in(w.unwanted, {code_list(facts, c.unwanted)}) + "\n";
+  if (is_as_found(facts.bundle)) text += "- " + std::string(w.as_found) + "\n";
   return text + experiment_text(facts) + notes_text(facts) + reset_text(facts);
 }
 
@@ -330,6 +359,9 @@ std::string issue_reading(const IssueFacts& facts) {
   say(f.stage.has_value(), w.read_stage);
   say(std::any_of(f.differences.begin(), f.differences.end(), [](const Difference& d) { return d.bound; }),
       w.read_bound);
+  const Difference* named = named_difference(f);
+  if (named != nullptr && named->bound && named->error && f.byte_ranges.empty() && !derivation_of(*named).empty())
+    text += "- " + fill_in(w.read_derivation, {as_code(named->output), as_text(derivation_of(*named))}) + "\n";
   say(!f.byte_ranges.empty(), w.read_fill);
   say(kind == ExperimentKind::kThreads || kind == ExperimentKind::kHistory || kind == ExperimentKind::kRepeat ||
           f.cls == FindingClass::kNondeterminism,

@@ -35,6 +35,12 @@ std::string code_list(const IssueFacts& facts, const std::vector<std::string>& n
 std::string table_row(const std::vector<std::string>& cells);
 std::string table_head(const std::vector<std::string>& cells);
 
+// The call that differs is one beside the case: what was recorded of the case's own outputs is not about it.
+bool is_of_other_call(const Finding& f);
+// Of the recorded outputs, "target/y"; null where it is not among them.
+const StoredTensor* recorded(const IssueFacts& facts, const std::string& name);
+// "[0, 3]" of a flat index; "" where it lies outside.
+std::string place_in(const StoredTensor& tensor, std::int64_t index);
 // "`y[0, 3]`", or "`y` index 3" where the shape is not known.
 std::string element_place(const IssueFacts& facts, const std::string& output, std::int64_t index);
 // "0.5000000000 (`0x3f000000`)"
@@ -46,7 +52,15 @@ std::string ulp_text(const IssueFacts& facts, std::uint64_t distance);
 const Difference* named_difference(const Finding& f);
 // A note of the finding that says what next to the input passes, or what it needs.
 bool is_about_input(const std::string& note);
+// Do the neighbours of the input show that this size or attribute matters?
+bool matters_by_neighbours(const Finding& f, const std::string& name);
 bool is_relation(const Finding& f);  // judged as two ways of one path
+
+// What the accused side does not follow by a sentence of the influence, "grad_out"; "" where it is not about that side.
+std::string ignored_in(const IssueFacts& facts, const std::string& influence);
+// How a difference was judged, and the derivation of the bound behind it; "" where none is stated.
+std::string judgement_of(const Difference& d);
+std::string derivation_of(const Difference& d);
 
 std::string issue_title(const IssueFacts& facts);
 // Paragraphs and lists, each ending with a newline.

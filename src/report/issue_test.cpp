@@ -155,6 +155,96 @@ TEST(Issue, ARecordingGivesPlacesTheTruthAndSmallInputsInFull) {
   EXPECT_TRUE(has(text, "`x f32[2]`: [0.5000000000 (`0x3f000000`), 0.0000000000]")) << text;
 }
 
+Recording recorded(std::initializer_list<StoredTensor> outputs) {
+  Recording recording;
+  recording.outputs = outputs;
+  return recording;
+}
+
+StoredTensor tensor(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
+                    std::initializer_list<double> values) {
+  std::vector<std::byte> bytes(values.size() * size_of(dtype));
+  std::size_t i = 0;
+  for (const double value : values) store_bits(dtype, round_to_bits(dtype, value), bytes.data() + i++ * size_of(dtype));
+  return {name, dtype, std::move(shape), std::move(bytes)};
+}
+
+TEST(Issue, SaysWhichSideHoldsTheRoundedTruth) {
+  Bundle b = bundle(FindingClass::kRounding);
+  b.recording = recorded({tensor("truth/grad_x", DType::kF64, {8}, {0, 0, 0, 0, 0, 1.00000001, 0, 0})});
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "which rounds to that of `unfused`"));
+  EXPECT_TRUE(has(issue_text(b, Language::kChinese), "舍入后即为 `unfused` 的值"));
+}
+
+TEST(Issue, EqualOutputsThatAreZeroAreNoEvidence) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.finding.output_hashes = {{"y", {Hash128{1, 2}, Hash128{1, 2}}}, {"z", {Hash128{3, 4}, Hash128{3, 4}}}};
+  b.recording = recorded({tensor("target/y", DType::kF32, {2}, {0, 0}), tensor("target/z", DType::kF32, {2}, {0, 1})});
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "The same bits on both sides: `z`.")) << text;
+  EXPECT_TRUE(has(text, "can show nothing there: `y`.")) << text;
+}
+
+TEST(Issue, OfACallBesideTheCaseNoTruthOfTheCaseIsShown) {
+  Bundle b = bundle(FindingClass::kContamination);
+  b.recording = recorded({tensor("truth/grad_x", DType::kF64, {8}, {0, 0, 0, 0, 0, 7.5, 0, 0})});
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "in f64 7.5"));
+  b.finding.notes.push_back("the call that differs is not the case's own but one of the calls beside it: my_op");
+  EXPECT_FALSE(has(issue_text(b, Language::kEnglish), "in f64 7.5"));
+}
+
+TEST(Issue, OtherCallsComeWithTheirInputs) {
+  Bundle b = bundle(FindingClass::kContamination);
+  Case mate;
+  mate.op = "my_op";
+  mate.dims = {{"N", 2}};
+  mate.inputs["x"] = {};
+  b.smallest.experiment.calls = {mate};
+  b.recording = Recording{};
+  b.recording->inputs = {tensor("calls/0/x", DType::kF32, {2}, {0.5, 0})};
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "  - `x f32[2]`: [0.5000000000"));
+}
+
+TEST(Issue, SizesThatDoNotMatterStandNotInTheTitle) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.smallest.dims["B"] = 0;
+  const auto title = [&] {
+    const std::string text = issue_text(b, Language::kEnglish);
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_TRUE(has(title(), "`B=0`")) << title();
+  b.finding.notes.push_back("does not matter: the size of B (the same at 3 sizes from 1 to 4)");
+  EXPECT_FALSE(has(title(), "`B=0`")) << title();
+}
+
+TEST(Issue, OfSeveralIgnoredInputsTheNeighboursNameTheOne) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.finding.influence = {"fused does not follow beta: changing it moves the outputs of unfused and not those of fused",
+                         "fused does not follow mode: changing it moves the outputs of unfused and not those of fused"};
+  EXPECT_FALSE(has(issue_text(b, Language::kEnglish), "`grad_x` does not follow")) << "two of them";
+  b.finding.notes = {"passes with mode = a, fails with mode = b"};
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "`grad_x` does not follow `mode`"));
+}
+
+TEST(Issue, PlacesOfSetElementsAreCoordinatesAndKeepTheirFlatIndexAtOtherSizes) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.smallest.inputs["x"].set[37] = Literal{};
+  b.recording = Recording{};
+  StoredTensor x = tensor("x", DType::kF32, {2, 20}, {});
+  x.bytes.resize(160);
+  b.recording->inputs = {x};
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "[1, 17] = ")) << text;
+  EXPECT_TRUE(has(text, "keep their flat index")) << text;
+}
+
+TEST(Issue, ABoundAsWideAsTheValueIsCalledSo) {
+  Bundle b = bundle(FindingClass::kRounding);
+  EXPECT_FALSE(has(issue_text(b, Language::kEnglish), "excludes nothing"));
+  b.finding.differences[0].bound = 0x1p24;
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "excludes nothing"));
+}
+
 TEST(Issue, LanguagesHaveNames) {
   EXPECT_EQ(language_named("en"), Language::kEnglish);
   EXPECT_EQ(language_named("zh"), Language::kChinese);

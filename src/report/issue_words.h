@@ -55,20 +55,20 @@ struct IssueWords {
   // Actual.
   std::string_view bytes_unwritten, bytes_follow, bytes_at, memory_output, memory_workspace, memory_guard, rate_of,
       rate_pinned, shown_in, differ_from_alone, always_alike, ways, pick_is, pick_rows, ranks_tie, ranks_apart,
-      no_ranks, sum_of, value_is, value_truth, value_far, gradient_is, place_direction, place_index, opposite,
-      difference, worst_at, only_zero_sign, only_nan_bits, reproducibility;
+      no_ranks, sum_of, value_is, value_truth, value_rounds, value_far, gradient_is, place_direction, place_index,
+      opposite, difference, worst_at, only_zero_sign, only_nan_bits, reproducibility;
 
   // Evidence: heads of columns, cells, lines.
   std::string_view col_output, col_stage, col_dtype, col_differing, col_max, col_median, col_error, col_bound,
       col_class, col_quantity, col_pick, col_gap, col_run, col_calls, col_wrong, col_digests, col_gradient,
       col_quotient, col_f64;
-  std::string_view of_total, ulp, nan_against, exact_tie, apart, judged, starts_at, equal_outputs, follow_on, influence,
-      cause, also, more, sweep, no_more_outputs;
+  std::string_view of_total, ulp, nan_against, exact_tie, apart, judged, starts_at, equal_outputs, zero_outputs, minus,
+      empty_bound, follow_on, influence, cause, also, more, sweep, no_more_outputs;
 
   // The smallest input.
   std::string_view dims, attrs, defaults, layout, unwanted, all_of, set_to, block, drawn_from, raw_bits, elements,
-      stride_is, offset_is, at_start, in_middle, lies_on, other_calls, threads_are, repeats_are, reset, reset_layout,
-      reset_input, reset_experiment;
+      flat_places, as_found, stride_is, offset_is, at_start, in_middle, lies_on, other_calls, threads_are, repeats_are,
+      reset, reset_layout, reset_input, reset_experiment;
 
   // How to run.
   std::string_view run_repro, run_replay, replayed;
@@ -81,8 +81,8 @@ struct IssueWords {
   std::string_view env_target, env_against, env_system, env_cpu, env_features, env_fusediff, env_unreadable;
 
   // How to read it.
-  std::string_view read_head, read_ulp, read_stage, read_bound, read_fill, read_context, read_gradient, read_relation,
-      read_signature;
+  std::string_view read_head, read_ulp, read_stage, read_bound, read_derivation, read_fill, read_context, read_gradient,
+      read_relation, read_signature;
 
   std::span<const SentenceWords> sentences;
 };

@@ -390,6 +390,7 @@ const IssueWords kChineseIssue = {
     .sum_of = "后果，该行 {0} 之和：{1} {2}，{3} {4}，相差 {5}",
     .value_is = "{0}：{1} {2}，{3} {4}",
     .value_truth = "，f64 真值 {0}",
+    .value_rounds = "（舍入后即为 {0} 的值）",
     .value_far = "，相差 {0}",
     .gradient_is = "{0}：差商为 {1} ± {2}",
     .place_direction = "{0} 沿由种子确定的方向",
@@ -429,6 +430,9 @@ const IssueWords kChineseIssue = {
     .judged = "{0} 的判定依据：{1}。",
     .starts_at = "差异从阶段 {0}（{1}）开始：在所比较的输出中，更早的阶段没有差异。",
     .equal_outputs = "两侧逐位一致：{0}。",
+    .zero_outputs = "两侧逐位一致，但所有元素均为零，该输入下无法反映问题：{0}。",
+    .minus = "{0}，{1} 减 {2}",
+    .empty_bound = "{0} 的误差界 {1} ULP 与数值本身一样宽，在此不排除任何结果；该行的 `rounding` 仅表示这一点。",
     .follow_on = "只是选择不同的后果，不是原因：{0}。",
     .influence = "影响分析（逐个改变输入和属性）：{0}。",
     .cause = "原因：{0}。",
@@ -447,6 +451,9 @@ const IssueWords kChineseIssue = {
     .drawn_from = "按 {0} 生成",
     .raw_bits = "逐元素给出，见 inputs.safetensors",
     .elements = "另有 {0} 项，见 case.json",
+    .flat_places =
+        "维度改变时，单独设置的元素保持其展平下标，可能落到别的行或列：相邻维度通过，并不说明换一组取值也会通过。",
+    .as_found = "这是发现问题时的原始调用，未做任何缩小，其中任何部分都可能与问题无关。",
     .stride_is = "stride 为 {0}（元素）",
     .offset_is = "偏移 {0} 个元素",
     .at_start = "紧接在保护页之后",
@@ -490,6 +497,7 @@ const IssueWords kChineseIssue = {
     .read_bound =
         "误差界：正确实现相对 f64 结果的最坏情况舍入误差，由推导得出，不是调出来的。界内为 `rounding`，界外为 "
         "`damage`。",
+    .read_derivation = "{0} 误差界的推导（原文）：{1}。",
     .read_fill =
         "填充：调用前用已知的字节填满缓冲区，每次执行的填充值不同；保持填充值或随之变化的字节不是由输入计算得到的。",
     .read_context =
