@@ -27,6 +27,18 @@ constexpr std::array<std::string_view, kFindingClassCount> kClassNames = {"hang"
                                                                           "zero_sign",
                                                                           "nan_bits"};
 
+// What one run of one path does by itself, whatever it is laid beside.
+bool is_of_one_run(FindingClass cls) {
+  return cls <= FindingClass::kInputChanged || cls == FindingClass::kUndeclaredLimit ||
+         cls == FindingClass::kAcceptedIllegal || cls == FindingClass::kInvariant;
+}
+
+std::array<std::string, 2> paths_of(const Finding& finding) {
+  const bool is_target = !finding.evidence.empty() && finding.evidence[0].accused == Side::kTarget;
+  if (!is_of_one_run(finding.cls) || !is_target) return finding.paths;
+  return {finding.paths[0], finding.paths[0]};
+}
+
 std::string safe_for_files(const std::string& text) {
   std::string safe;
   for (const char c : text) safe += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
@@ -45,9 +57,10 @@ std::optional<FindingClass> finding_class_named(std::string_view name) {
 }
 
 std::string signature_of(const Finding& finding) {
+  const std::array<std::string, 2> paths = paths_of(finding);
   std::string text = finding.oracle;
   if (!finding.relation.empty()) text += ":" + finding.relation;
-  text += " " + finding.op + " " + finding.paths[0] + "/" + finding.paths[1];
+  text += " " + finding.op + " " + paths[0] + "/" + paths[1];
   text += " " + (finding.dtype.empty() ? "-" : finding.dtype);
   text += " " + (finding.output.empty() ? "-" : finding.output);
   text += " " + std::string(name_of(finding.cls));

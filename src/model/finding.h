@@ -177,7 +177,8 @@ struct Finding {
   std::vector<TensorHash> output_hashes;
 };
 
-// oracle, operator, paths, dtype, output, class, stage: no shapes, values, addresses, times.
+// oracle, operator, paths, dtype, output, class, stage: no shapes, values, addresses, times. What one run of the
+// target side does by itself is of that path alone, in whichever experiment it shows.
 std::string signature_of(const Finding& finding);
 // "<op>-<class>-<output>-<dtype>-<8 hex of the signature's hash>", safe as a file name.
 std::string slug_of(const Finding& finding);
