@@ -40,7 +40,7 @@ bool is_outside(const Case& c, const MutateContext& context) {
   const Result<Call> call = bind(c, context.op, context.max_bytes, /*outside=*/true);
   if (!call.ok() || call->broken.empty()) return false;
   for (const auto& [name, value] : c.inputs) {
-    const auto by_name = [&](const Tensor& tensor) { return tensor.name == name; };
+    const auto by_name = [&name = name](const Tensor& tensor) { return tensor.name == name; };
     const auto input = std::find_if(call->inputs.begin(), call->inputs.end(), by_name);
     const auto given = std::find_if(call->givens.begin(), call->givens.end(), by_name);
     const Tensor* tensor = input != call->inputs.end() ? &*input : given != call->givens.end() ? &*given : nullptr;
