@@ -14,7 +14,7 @@ constexpr std::uint64_t kNanDistance = UINT64_MAX;
 struct Buckets {
   std::int64_t size = 1;  // elements in one
   Json at = Json::array();
-  Json ulp = Json::array();
+  Json ulp = Json::array();    // the largest distance in each; -1 NaN against a number, -2 other bits of equal value
   std::int64_t differing = 0;  // in bits
   std::uint64_t most = 0;
 };
@@ -28,17 +28,19 @@ Buckets buckets_of(const StoredTensor& a, const StoredTensor& b, std::size_t poi
   for (std::size_t begin = 0; begin < count; begin += size) {
     std::uint64_t most = 0;
     std::size_t where = begin;
+    bool differs = false;
     for (std::size_t i = begin; i < std::min(begin + size, count); ++i) {
       const std::uint64_t x = load_bits(a.dtype, a.bytes.data() + i * width);
       const std::uint64_t y = load_bits(b.dtype, b.bytes.data() + i * width);
       if (x == y) continue;
       ++made.differing;
       const std::uint64_t distance = ulp_distance(a.dtype, x, y);
-      if (distance > most) most = distance, where = i;
+      if (distance > most || !differs) most = std::max(most, distance), where = i;
+      differs = true;
     }
     made.most = std::max(made.most, most);
     made.at.push_back(where);
-    made.ulp.push_back(most == kNanDistance ? Json(-1) : Json(most));
+    made.ulp.push_back(most == kNanDistance ? Json(-1) : differs && most == 0 ? Json(-2) : Json(most));
   }
   return made;
 }

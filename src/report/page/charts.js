@@ -43,7 +43,8 @@ function timeline(series) {
       offset += last.seconds;
       points.push({t: offset, gap: true});
     }
-    points.push({t: offset + moment.seconds, moment, before: last && last.run === moment.run ? last : null});
+    const sameRun = last && last.run === moment.run;
+    points.push({t: offset + moment.seconds, moment, earlier: sameRun ? points[points.length - 1] : null});
   });
   return points;
 }
@@ -56,7 +57,7 @@ function timeUnit(points) {
 function timeChart(title, yTitle, lines) {
   const points = timeline(report.series);
   const [unit, unitName] = timeUnit(points);
-  const along = (value) => points.map((p) => ({x: p.t / unit, y: p.gap ? null : value(p)}));
+  const along = (value) => points.map((p) => ({x: p.t / unit, y: p.gap ? null : value(p, points)}));
   return el('figure', {}, el('h3', {}, title), chart(title, '', () => ({
     type: 'line',
     data: {datasets: lines.map(([label, name, value, more]) => line(label, name, along(value), more))},
@@ -64,15 +65,19 @@ function timeChart(title, yTitle, lines) {
       parsing: false, normalized: true, spanGaps: false,
       scales: {
         x: {type: 'linear', min: 0, title: {display: true, text: unitName}},
-        y: {beginAtZero: true, title: {display: true, text: yTitle}, ticks: {precision: 0}},
+        y: {beginAtZero: true, title: {display: true, text: yTitle}, ticks: {precision: 0, callback: whole}},
       },
       plugins: {legend: {display: lines.length > 1, labels: {boxWidth: 26, boxHeight: 1}}, tooltip: {callbacks: {title: (items) => items[0].parsed.x.toFixed(2) + ' ' + unitName}}},
     },
   })));
 }
 
-function rateOf(point) {
-  const m = point.moment, before = point.before || {seconds: 0, checks: 0};
+// Over a fiftieth of all the time at least: two moments that are close together would make a spike.
+function rateOf(point, points) {
+  const m = point.moment;
+  let from = point.earlier;
+  while (from && m.seconds - from.moment.seconds < points[points.length - 1].t / 50) from = from.earlier;
+  const before = from ? from.moment : {seconds: 0, checks: 0};
   const time = m.seconds - before.seconds;
   return time > 0 ? Math.max(0, m.checks - before.checks) / time : null;
 }
@@ -86,12 +91,19 @@ function ulpTick(height) {
 }
 
 function ulpChart(plot, sides) {
+  const integer = /^(i|u|bool)/.test(plot.dtype);
+  const apart = (ulp) => integer && ulp >= 0 ? whole(ulp) : steps(ulp);
+  if (plot.differing === 0) {
+    return el('p', {}, 'No distances of ' + plot.output + ' are drawn: in the recorded run ' + sides[0] + ' and ' + sides[1] + ' agree in ' + (plot.elements === 1 ? 'its one element' : 'all ' + whole(plot.elements) + ' elements') +
+        (plot.told === undefined ? '.' : '. The finding tells of ' + whole(plot.told) + ', seen in another run.'));
+  }
   const most = Math.max(1, ...plot.ulp.map(ulpHeight));
   const hasNan = plot.ulp.includes(-1);
   const nanHeight = Math.ceil(most) + 2;
-  const heights = plot.ulp.map((ulp) => ulp < 0 ? nanHeight : ulpHeight(ulp));
+  const heights = plot.ulp.map((ulp) => ulp === -1 ? nanHeight : ulpHeight(ulp));
   const lastOf = (i) => Math.min(i * plot.bucket + plot.bucket, plot.elements) - 1;
-  const title = 'ULP distance by element of ' + plot.output;
+  const title = (integer ? 'Difference' : 'ULP distance') + ' by element of ' + plot.output;
+  const sameValue = plot.ulp.includes(-2);
   const what = plot.bucket === 1 ? 'Every element is shown.'
       : 'Each bar is ' + counted(plot.bucket, 'element', 'neighbouring elements') + ' and as high as the largest distance among them.';
   const told = plot.told === undefined ? '' :
@@ -99,25 +111,27 @@ function ulpChart(plot, sides) {
   const box = chart(title, '', () => ({
     type: 'bar',
     data: {labels: plot.at.map((_, i) => i * plot.bucket), datasets: [{
-      data: heights, minBarLength: 2, maxBarThickness: 26, categoryPercentage: 1, barPercentage: plot.at.length > 60 ? 1 : 0.8,
-      backgroundColor: plot.ulp.map((ulp) => color(ulp === 0 ? 'grey' : ulp < 0 ? 'severe' : 'accent')),
+      data: heights, minBarLength: sameValue ? 4 : 2, maxBarThickness: 26, categoryPercentage: 1, barPercentage: plot.at.length > 60 ? 1 : 0.8,
+      backgroundColor: plot.ulp.map((ulp) => color(ulp === 0 ? 'grey' : ulp === -1 ? 'severe' : ulp === -2 ? 'second' : 'accent')),
     }]},
     options: {
       scales: {
-        x: {grid: {display: false}, title: {display: true, text: 'element (row-major index)'}, ticks: {autoSkip: true, maxRotation: 0}},
-        y: {min: 0, max: hasNan ? nanHeight : Math.ceil(most) + 1, title: {display: true, text: 'ULP, doubling'},
+        x: {grid: {display: false}, title: {display: true, text: 'element (row-major index)'}, ticks: {autoSkip: true, autoSkipPadding: 14, maxRotation: 0}},
+        y: {min: 0, max: hasNan ? nanHeight : Math.ceil(most) + 1, title: {display: true, text: integer ? 'difference, doubling' : 'ULP, doubling'},
             ticks: {stepSize: most > 16 ? 4 : 1, callback: (h) => hasNan && h === nanHeight ? 'NaN' : h > most + 1 ? '' : ulpTick(h)}},
       },
       plugins: {legend: {display: false}, tooltip: {callbacks: {
         title: (items) => { const i = items[0].dataIndex; return plot.bucket === 1 ? 'element ' + plot.at[i] : 'elements ' + i * plot.bucket + ' to ' + lastOf(i); },
-        label: (item) => { const i = item.dataIndex; return plot.ulp[i] === 0 ? 'equal' : steps(plot.ulp[i]) + (plot.bucket === 1 ? '' : ' at element ' + plot.at[i]); },
+        label: (item) => { const i = item.dataIndex; return plot.ulp[i] === 0 ? 'equal' : (plot.ulp[i] === -2 ? 'equal in value, other bits' : apart(plot.ulp[i])) + (plot.bucket === 1 ? '' : ' at element ' + plot.at[i]); },
       }}},
     },
   }));
   return el('figure', {}, el('h3', {}, title), box, el('figcaption', {},
       sides[0] + ' against ' + sides[1] + ', ' + plot.dtype + ': ' + whole(plot.differing) + ' of ' + counted(plot.elements, 'element', 'elements') +
-      (plot.elements === 1 ? ' differs' : ' differ') + ', at most ' + steps(plot.max_ulp) + '. ' + what + ' Grey at the base: equal. From 1 on, equal steps of height are doublings.' + told));
+      (plot.elements === 1 ? ' differs' : ' differ') + ', at most ' + apart(plot.max_ulp) + '. ' + what + ' Grey at the base: equal.' + (sameValue ? ' Orange at the base: other bits of the same value, as of -0 and +0.' : '') + ' From 1 on, equal steps of height are doublings.' + told));
 }
+
+function tiny(v) { return v < 0.0001 ? v.toExponential(0).replace('-', '\u2212') : Number(v.toPrecision(2)).toString(); }
 
 function sweepChart(sweep, sides) {
   const place = sweep.index < 0 ? ' along a seeded direction' : '[' + sweep.index + ']';
@@ -138,19 +152,21 @@ function sweepChart(sweep, sides) {
   const middle = (Math.max(...levels) + Math.min(...levels)) / 2;
   const reach = Math.max(Math.max(...levels) - Math.min(...levels), sweep.quotient_error || 0, Math.abs(middle) * 1e-12) * 2;
   const outside = own.filter(([, y]) => Math.abs(y - middle) > reach).length;
-  let close = false;
+  // Where the whole would draw the lines as one, the closer look comes first.
+  const all = [...levels, ...own.map((p) => p[1])];
+  let close = outside > 0 && Math.max(...levels) - Math.min(...levels) < (Math.max(...all) - Math.min(...all)) / 20;
   const box = chart(title, 'tall', () => ({
     type: 'line',
     data: {datasets: [
-      line('quotient through the target\'s forward', 'second', own.map(([x, y]) => ({x, y})), {pointRadius: 4, showLine: true, borderWidth: 1.5}),
+      line('quotient through the target\'s forward', 'second', own.map(([x, y]) => ({x, y})), {pointRadius: 4, showLine: true, borderWidth: 1.5, clip: {left: 6, right: 6, top: 0, bottom: 0}}),
       level('central difference in f64', 'text', sweep.quotient, [2, 3]),
       ...values.map(([who, value, name], i) => level(who, name, value, i === 1 ? [10, 5] : i === 2 ? [4, 4] : [])),
     ].filter((set) => set.data.every((p) => p.y !== null))},
     options: {
       parsing: false,
       scales: {x: {type: 'logarithmic', min: from, max: to, title: {display: true, text: 'eps'},
-                   ticks: {autoSkip: false, maxRotation: 0, callback: (v) => /^[125]/.test(v.toExponential()) ? Number(v.toPrecision(2)).toString() : ''}},
-               y: {title: {display: true, text: 'derivative'}, ...(close ? {min: middle - reach, max: middle + reach} : {}), ticks: {callback: (v) => Number(v.toPrecision(6)).toString()}}},
+                   ticks: {autoSkip: false, maxRotation: 0, callback(v) { return (this.chart.width < 600 ? /^1e/ : /^[125]e/).test(v.toExponential(0)) ? tiny(v) : ''; }}},
+               y: {title: {display: true, text: 'derivative'}, ...(close ? {min: middle - reach, max: middle + reach} : {}), ticks: {includeBounds: false, callback: (v) => Number(v.toPrecision(6)).toString()}}},
       plugins: {legend: {labels: {boxWidth: 26, boxHeight: 1}}},
     },
   }));

@@ -58,9 +58,10 @@ function badge(name) { return el('span', {class: 'badge ' + (classGroups[name] |
 
 function table(head, rows, numbers) {
   const side = (i) => (numbers || []).includes(i) ? 'number' : null;
-  return el('div', {class: 'wide'}, el('table', {class: 'plain'},
+  const cards = head.length > 5;  // too wide for a narrow window: there each row becomes a list of its own
+  return el('div', {class: 'wide'}, el('table', {class: cards ? 'plain cards' : 'plain'},
       el('thead', {}, el('tr', {}, head.map((name, i) => el('th', {scope: 'col', class: side(i)}, name)))),
-      el('tbody', {}, rows.map((row) => el('tr', {class: row.mark}, (row.cells || row).map((cell, i) => el('td', {class: side(i)}, cell)))))));
+      el('tbody', {}, rows.map((row) => el('tr', {class: row.mark}, (row.cells || row).map((cell, i) => el('td', {class: side(i), 'data-label': cards ? head[i] || ' ' : null}, cards ? el('div', {}, cell) : cell)))))));
 }
 
 function command(label, text) {

@@ -6,7 +6,7 @@ const listColumns = [
   ['state', (f) => f.standing, ''],
   ['class', (f) => f['class'], ''],
   ['operator', (f) => f.op, 'name'],
-  ['output', (f) => f.output, 'name'],
+  ['tensor', (f) => f.output, 'name'],
   ['dtype', (f) => f.dtype, 'name'],
   ['stage', (f) => f.stage === null ? -1 : f.stage, 'number'],
   ['experiment', (f) => f.experiment, 'name'],

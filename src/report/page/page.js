@@ -50,11 +50,17 @@ function answer() {
   if (sides.length) facts.push(sides.join(' against '));
   facts.push(report.seconds === null ? 'no counts: the campaign wrote neither summary.json nor stats.json'
       : counted(report.checks, 'check', 'checks') + ' in ' + duration(report.seconds) + ' by ' + counted(report.jobs, 'worker', 'workers'));
-  facts.push(report.ledger ? 'known is what ' + report.ledger + ' lists' : 'no ledger was asked: all count as new');
+  facts.push(report.ledger ? 'known is what ' + report.ledger + ' lists' : 'no list of known findings was given (--ledger): all count as new');
   if (report.restarts) facts.push('workers restarted ' + counted(report.restarts, 'time', 'times'));
   const section = el('section', {class: 'answer ' + (open ? 'bad' : 'fine')}, el('h1', {}, words), el('p', {class: 'soft'}, facts.join(' · ')));
   if (report.seconds !== null && !report.ended) section.append(el('p', {class: 'note'}, 'Still running, or killed: the counts are those of its last second.'));
   if (report.problems.length) section.append(el('p', {class: 'note'}, counted(report.problems.length, 'file', 'files') + ' could not be read: see ', el('a', {href: '#negative'}, 'what proves little'), '.'));
+  const bare = Object.keys(report.without_bundle).length;
+  if (findings.length || bare) {
+    section.append(el('p', {}, 'A finding is one way in which two runs that should agree do not, or in which one breaks a rule: one signature of operator, paths, dtype, output and class, however often it was seen. ',
+        findings.length ? 'Its bundle is a folder with the smallest case that shows it. ' : '',
+        bare ? [whole(bare) + (bare === 1 ? ' more was' : ' more were') + ' seen and not bundled; a smaller case may have turned into one of those that are: ', el('a', {href: '#unbundled'}, 'see which'), '.'] : ''));
+  }
   if (fresh.length) {
     const groups = grouped(fresh);
     section.append(el('ul', {class: 'top'}, groups.slice(0, mostAtTheTop).map(topLine)));
@@ -69,7 +75,9 @@ function answer() {
 function tile(value, words) { return el('div', {class: 'tile'}, el('b', {}, value), el('span', {class: 'soft'}, words)); }
 
 function tiles() {
-  const made = [tile(whole(findings.length), findings.length === 1 ? 'signature' : 'signatures')];
+  const bare = Object.keys(report.without_bundle).length;
+  const made = [tile(whole(findings.length), findings.length === 1 ? 'finding with a bundle' : 'findings with a bundle')];
+  if (bare) made.push(tile(whole(bare), 'seen, not bundled'));
   if (report.seconds !== null) {
     const verdicts = report.checks_by_verdict;
     const proved = (verdicts.pass || 0) + (verdicts.finding || 0);
@@ -91,7 +99,7 @@ function overTime() {
     timeChart('Checks', 'checks of a run', [['checks', 'accent', (p) => p.moment.checks]]),
     timeChart('Coverage', 'count', [['cases in the corpus', 'accent', (p) => p.moment.corpus],
       ...(series.some((m) => m.features) ? [['features', 'second', (p) => p.moment.features || null, {borderDash: [6, 3]}]] : [])]),
-    timeChart('Signatures found', 'signatures', [['signatures', 'accent', (p) => sum(p.moment), {stepped: true}]]),
+    timeChart('Findings seen, with a bundle or without', 'signatures', [['signatures', 'accent', (p) => sum(p.moment), {stepped: true}]]),
   ];
   const runs = new Set(series.map((m) => m.run)).size;
   const notes = [];
@@ -135,7 +143,7 @@ function reasons(title, tally, what) {
   const entries = Object.entries(tally).sort((a, b) => b[1] - a[1]);
   if (entries.length === 0) return [];
   const sum = entries.reduce((all, [, n]) => all + n, 0);
-  return [el('h3', {}, title + (what === false ? '' : ': ' + whole(sum))), el('ul', {class: 'reasons'}, entries.map(([reason, n]) => el('li', {}, el('b', {}, whole(n)), reason)))];
+  return [el('h3', {id: what === false ? 'unbundled' : null}, title + (what === false ? '' : ': ' + whole(sum))), el('ul', {class: 'reasons'}, entries.map(([reason, n]) => el('li', {}, el('b', {}, whole(n)), reason)))];
 }
 
 function sentences(title, lines) {

@@ -108,8 +108,17 @@ function tiePicture(tie, sides) {
     parts.push(el('p', {}, tie.known ? '' : 'The ranks of both sides are not to be had: add the ranked numbers (' + tie.by + ') as an output.'));
     return el('figure', {}, parts);
   }
-  parts.push(fitted(760, (width) => tieSvg(tie, sides, width)));
-  const say = ['Filled: picked. Between the two ranks: ' + tie.gap[0] + ' (' + sides[0] + '), ' + tie.gap[1] + ' (' + sides[1] + ').'];
+  const nans = tie.candidates.filter((c) => c.ulp[0] === null || c.ulp[1] === null).length;
+  const drawable = nans < tie.candidates.length;
+  const say = [];
+  if (drawable) {
+    parts.push(fitted(760, (width) => tieSvg(tie, sides, width)));
+    say.push('Filled: picked.');
+    if (nans) say.push(counted(nans, 'candidate ranks', 'candidates rank') + ' NaN on a side, and stand in the table alone.');
+  } else {
+    say.push('No picture: every rank is NaN on a side, or is compared with NaN, so there is no distance to draw.');
+  }
+  say.push('Between the two ranks: ' + tie.gap[0] + ' (' + sides[0] + '), ' + tie.gap[1] + ' (' + sides[1] + ').');
   if (tie.order) say.push('The ' + tie.order + ' ' + tie.by + ' comes first, as the picks show.');
   if (tie.hidden > 0) say.push('Shown are the nearest; ' + counted(tie.hidden, 'candidate is', 'candidates are') + ' farther away.');
   if (tie.rows > 1) say.push(whole(tie.rows) + ' rows pick differently; this is the first.');
@@ -148,11 +157,11 @@ function bytesPicture(bytes) {
   }
   const what = bytes.follows ? 'follow the ' + bytes.follows + ' fill' : 'keep the fill: unwritten';
   const say = [el('span', {class: 'swatch kept'}), ' ' + whole(bytes.bytes) + ' of ' + counted(bytes.total, 'byte', 'bytes') + ' (' + percent(bytes.bytes, bytes.total) + ') ' + what + '. ',
-    el('span', {class: 'swatch written'}), bytes.follows ? ' other bytes. ' : ' written. ', 'To scale.'];
+    ...(bytes.bytes < bytes.total ? [el('span', {class: 'swatch written'}), bytes.follows ? ' other bytes. ' : ' written. '] : []), 'To scale.'];
   if (widened) say.push(' ' + counted(widened, 'range is', 'ranges are') + ' drawn wider than to scale, to be seen at all.');
   if (listed < bytes.bytes) say.push(' ' + whole(bytes.bytes - listed) + ' bytes are counted but not placed: a finding lists the first ranges only.');
   const ranges = bytes.ranges.slice(0, 12).map(([first, last]) => first + '..' + last).join(', ') +
       (bytes.ranges.length > 12 ? ', and ' + (bytes.ranges.length - 12) + ' more ranges' : '');
-  return el('figure', {}, el('h3', {}, 'bytes of ' + bytes.output), picture,
+  return el('figure', {}, el('h3', {}, 'bytes of ' + bytes.output + (bytes.times > 1 ? ', alike in ' + bytes.times + ' runs' : '')), picture,
       el('div', {class: 'ends soft'}, el('span', {}, 'byte 0'), el('span', {}, 'byte ' + whole(Math.max(0, bytes.total - 1)))), el('figcaption', {}, say, el('br', {}), 'Bytes ' + ranges + '.'));
 }
