@@ -192,6 +192,7 @@ const IssueWords kEnglishIssue = {
     .pick_is = "{0}, row {1}, slot {2}: {3} picks {4}, {5} picks {6}",
     .pick_rows = " ({0} rows differ in all)",
     .ranks_tie = "the two {0} are exactly equal on the {1} side",
+    .ranks_nan = "the two {0} are both NaN on the {1} side",
     .ranks_apart = "the two {0} are {2} apart on the {1} side",
     .no_ranks = "the ranks of both sides are not to be had: ranked numbers as an output would show more",
     .sum_of = "consequence, sum of {0} in that row: {1} {2}, {3} {4}, difference {5}",
@@ -234,6 +235,7 @@ const IssueWords kEnglishIssue = {
     .ulp = "{0} ULP",
     .nan_against = "NaN against a number",
     .exact_tie = "an exact tie",
+    .both_nan = "both NaN",
     .apart = "{0} apart",
     .judged = "{0} was judged: {1}.",
     .starts_at =
@@ -243,8 +245,9 @@ const IssueWords kEnglishIssue = {
         "The same bits on both sides, but zero in every element, so that this input can show nothing there: {0}.",
     .minus = "{0}, {1} minus {2}",
     .empty_bound =
-        "The bound of {0}, {1} ULP, is as wide as the value itself: it excludes nothing here, and `rounding` in its "
-        "row says no more than that.",
+        "A bound as wide as the value itself excludes nothing here (`rounding` in its row does not say that the value "
+        "is "
+        "right): {0}.",
     .follow_on = "A consequence of the other pick, not a cause: {0}.",
     .influence = "Influence, each input and attribute changed in turn: {0}.",
     .cause = "Cause: {0}.",
@@ -263,6 +266,7 @@ const IssueWords kEnglishIssue = {
     .drawn_from = "drawn from {0}",
     .raw_bits = "given element by element in inputs.safetensors",
     .elements = "{0} more in case.json",
+    .idle = "does not matter: {0}",
     .flat_places =
         "At another size elements that are set one by one keep their flat index, so they can stand in another row or "
         "column: a neighbouring size that passes need not pass with other values.",

@@ -103,9 +103,11 @@ std::string difference_table(const IssueFacts& facts) {
   const Difference* named = named_difference(f);
   if (!errors || named == nullptr || named->judged_by.empty() || !f.byte_ranges.empty()) return text;
   text += "\n" + fill_in(w.judged, {as_code(named->output), told(facts, judgement_of(*named))}) + "\n";
+  std::vector<std::string> empty;
   for (const Difference& d : shown) {
-    if (is_empty_bound(d)) text += "\n" + fill_in(w.empty_bound, {as_code(d.output), short_decimal(*d.bound)}) + "\n";
+    if (is_empty_bound(d)) empty.push_back(d.output);
   }
+  if (!empty.empty()) text += "\n" + fill_in(w.empty_bound, {code_list(facts, empty)}) + "\n";
   return text;
 }
 
@@ -124,7 +126,9 @@ std::string tie_table(const IssueFacts& facts, const Flip& flip) {
     for (const std::size_t s : {1u, 0u}) {
       std::string gap;
       if (ranked(stage))
-        gap = flip.gap_ulp[s] == 0 ? std::string(w.exact_tie) : fill_in(w.apart, {ulp_text(facts, flip.gap_ulp[s])});
+        gap = both_nan(flip, s)      ? std::string(w.both_nan)
+              : flip.gap_ulp[s] == 0 ? std::string(w.exact_tie)
+                                     : fill_in(w.apart, {ulp_text(facts, flip.gap_ulp[s])});
       text +=
           table_row({as_code(stage.output) + std::string(w.comma) + facts.side[s],
                      element_value(stage.dtype, stage.bits[s][0]), element_value(stage.dtype, stage.bits[s][1]), gap});

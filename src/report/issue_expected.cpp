@@ -57,6 +57,13 @@ std::string setting(const std::string& name, const AttrValue& value) {
   return name + "=" + std::get<std::string>(value);
 }
 
+// By the neighbours this does not matter: "the size of N (", "attribute eps;".
+bool is_idle(const Finding& f, const std::string& what) {
+  return std::any_of(f.notes.begin(), f.notes.end(), [&](const std::string& note) {
+    return note.starts_with("does not matter: ") && (note + ";").find(what) != std::string::npos;
+  });
+}
+
 // The sizes that the neighbours show to matter, else the small list of all; then what is off its default.
 std::string conditions(const IssueFacts& facts) {
   const Case& c = facts.bundle.smallest;
@@ -66,13 +73,12 @@ std::string conditions(const IssueFacts& facts) {
       return note.starts_with("passes with " + name + " = ") && !note.starts_with("passes with " + name + " = 0,");
     };
     const bool told_by_notes = std::any_of(facts.f.notes.begin(), facts.f.notes.end(), matters);
-    const auto idle = [&, name = dim](const std::string& note) {
-      return note.starts_with("does not matter: ") && note.find("the size of " + name + " (") != std::string::npos;
-    };
-    const bool matters_not = std::any_of(facts.f.notes.begin(), facts.f.notes.end(), idle);
+    const bool matters_not = is_idle(facts.f, "the size of " + dim + " (");
     if (told_by_notes || (size == 0 && !matters_not)) shown.push_back(as_code(dim + "=" + std::to_string(size)));
   }
-  for (const auto& [name, value] : c.attrs) shown.push_back(as_code(setting(name, value)));
+  for (const auto& [name, value] : c.attrs) {
+    if (!is_idle(facts.f, "attribute " + name + ";")) shown.push_back(as_code(setting(name, value)));
+  }
   if (shown.size() > kMostConditions) shown.resize(kMostConditions);
   if (!facts.f.dtype.empty()) shown.insert(shown.begin(), as_code(facts.f.dtype));
   std::string text;
@@ -305,7 +311,8 @@ std::string flip_lines(const IssueFacts& facts) {
     for (const std::size_t s : {1u, 0u}) {
       if (!flip.by_is_known) break;
       text += "- " +
-              (flip.gap_ulp[s] == 0
+              (both_nan(flip, s) ? fill_in(w.ranks_nan, {as_code(flip.by), facts.side[s]})
+               : flip.gap_ulp[s] == 0
                    ? fill_in(w.ranks_tie, {as_code(flip.by), facts.side[s]})
                    : fill_in(w.ranks_apart, {as_code(flip.by), facts.side[s], ulp_text(facts, flip.gap_ulp[s])})) +
               "\n";

@@ -151,6 +151,11 @@ std::string derivation_of(const Difference& d) {
   return d.judged_by.substr(open + 2, d.judged_by.size() - open - 3);
 }
 
+bool both_nan(const Flip& flip, std::size_t side) {
+  const auto& bits = flip.rank_bits[side];
+  return is_float(flip.by_dtype) && is_nan(flip.by_dtype, bits[0]) && is_nan(flip.by_dtype, bits[1]);
+}
+
 bool matters_by_neighbours(const Finding& f, const std::string& name) {
   return std::any_of(f.notes.begin(), f.notes.end(),
                      [&](const std::string& note) { return note.starts_with("passes with " + name + " = "); });

@@ -243,17 +243,41 @@ bool says_of_sizes(const IssueFacts& facts) {
   });
 }
 
+// Elements are set one by one in a tensor of several rows, where another size moves them.
+bool sets_among_rows(const IssueFacts& facts) {
+  const auto& inputs = facts.bundle.smallest.inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+    const StoredTensor* tensor = recorded_input(facts.bundle, input.first);
+    return tensor != nullptr && !input.second.set.empty() &&
+           std::count_if(tensor->shape.begin(), tensor->shape.end(), [](std::int64_t size) { return size > 1; }) > 1;
+  });
+}
+
 // Nothing could be taken away from the call that was found.
 bool is_as_found(const Bundle& bundle) {
   const bool tried = std::any_of(bundle.finding.notes.begin(), bundle.finding.notes.end(), is_about_input);
   return !tried && bundle.smallest == bundle.original;
 }
 
+constexpr std::string_view kIdle = "does not matter: ";
+
+// items: "attribute eps; the values of x"
+std::string idle_text(const IssueFacts& facts, const std::string& items) {
+  std::string text;
+  for (std::size_t at = 0; at < items.size();) {
+    const std::size_t end = std::min(items.find("; ", at), items.size());
+    text += (text.empty() ? "" : std::string(facts.w.semicolon)) + told(facts, items.substr(at, end - at));
+    at = end + 2;
+  }
+  return fill_in(facts.w.idle, {text});
+}
+
 std::string notes_text(const IssueFacts& facts) {
   std::string text;
   std::size_t shown = 0;
   for (const std::string& note : facts.f.notes) {
-    if (is_about_input(note) && shown++ < kMostNotes) text += "- " + told(facts, note) + "\n";
+    if (!is_about_input(note) || shown++ >= kMostNotes) continue;
+    text += "- " + (note.starts_with(kIdle) ? idle_text(facts, note.substr(kIdle.size())) : told(facts, note)) + "\n";
   }
   return text;
 }
@@ -301,9 +325,7 @@ std::string issue_input(const IssueFacts& facts) {
   text += "- " + std::string(w.attrs) + std::string(w.colon) +
           (attrs.empty() ? std::string(w.defaults) : joined(facts, attrs)) + "\n";
   text += inputs_text(facts, c, "");
-  if (std::any_of(c.inputs.begin(), c.inputs.end(), [](const auto& input) { return !input.second.set.empty(); }) &&
-      says_of_sizes(facts))
-    text += "- " + std::string(w.flat_places) + "\n";
+  if (sets_among_rows(facts) && says_of_sizes(facts)) text += "- " + std::string(w.flat_places) + "\n";
   for (const auto& [name, layout] : c.layout) {
     if (const std::string what = layout_text(facts, layout); !what.empty())
       text += "- " + fill_in(w.layout, {as_code(name), what}) + "\n";

@@ -52,6 +52,8 @@ std::string ulp_text(const IssueFacts& facts, std::uint64_t distance);
 const Difference* named_difference(const Finding& f);
 // A note of the finding that says what next to the input passes, or what it needs.
 bool is_about_input(const std::string& note);
+// On this side both candidates rank as NaN, which no comparison puts in order.
+bool both_nan(const Flip& flip, std::size_t side);
 // Do the neighbours of the input show that this size or attribute matters?
 bool matters_by_neighbours(const Finding& f, const std::string& name);
 bool is_relation(const Finding& f);  // judged as two ways of one path

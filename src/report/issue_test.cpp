@@ -173,7 +173,7 @@ TEST(Issue, SaysWhichSideHoldsTheRoundedTruth) {
   Bundle b = bundle(FindingClass::kRounding);
   b.recording = recorded({tensor("truth/grad_x", DType::kF64, {8}, {0, 0, 0, 0, 0, 1.00000001, 0, 0})});
   EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "which rounds to that of `unfused`"));
-  EXPECT_TRUE(has(issue_text(b, Language::kChinese), "舍入后即为 `unfused` 的值"));
+  EXPECT_TRUE(has(issue_text(b, Language::kChinese), "舍入后即为“`unfused`”的值"));
 }
 
 TEST(Issue, EqualOutputsThatAreZeroAreNoEvidence) {
@@ -236,6 +236,34 @@ TEST(Issue, PlacesOfSetElementsAreCoordinatesAndKeepTheirFlatIndexAtOtherSizes) 
   const std::string text = issue_text(b, Language::kEnglish);
   EXPECT_TRUE(has(text, "[1, 17] = ")) << text;
   EXPECT_TRUE(has(text, "keep their flat index")) << text;
+}
+
+TEST(Issue, ChineseTellsEachItemOfAListApart) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.finding.notes = {
+      "does not matter: the size of B (the same at 3 sizes from 1 to 4); the size of S (the same with 2); attribute "
+      "eps; "
+      "the values of a; the values of b; the layout of c"};
+  const std::string text = issue_text(b, Language::kChinese);
+  EXPECT_TRUE(
+      has(text,
+          "与以下各项无关：B 的大小（从 1 到 4 的 3 种取值均相同）；S 的大小（取 2 时相同）；属性 eps；a 的取值；"
+          "b 的取值；c 的布局"))
+      << text;
+}
+
+TEST(Issue, RanksThatAreNaNAreNoTie) {
+  Bundle b = bundle(FindingClass::kFlip);
+  Flip flip;
+  flip.pick = "idx";
+  flip.by = "rank";
+  flip.by_dtype = DType::kF32;
+  flip.by_is_known = true;
+  flip.rank_bits = {{{0x7FC00000, 0x7FC00000}, {0x3F800000, 0x3F800000}}};
+  b.finding.flips = {flip};
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "the two `rank` are both NaN on the `fused` side")) << text;
+  EXPECT_TRUE(has(text, "the two `rank` are exactly equal on the `unfused` side")) << text;
 }
 
 TEST(Issue, ABoundAsWideAsTheValueIsCalledSo) {

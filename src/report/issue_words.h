@@ -54,19 +54,19 @@ struct IssueWords {
 
   // Actual.
   std::string_view bytes_unwritten, bytes_follow, bytes_at, memory_output, memory_workspace, memory_guard, rate_of,
-      rate_pinned, shown_in, differ_from_alone, always_alike, ways, pick_is, pick_rows, ranks_tie, ranks_apart,
-      no_ranks, sum_of, value_is, value_truth, value_rounds, value_far, gradient_is, place_direction, place_index,
-      opposite, difference, worst_at, only_zero_sign, only_nan_bits, reproducibility;
+      rate_pinned, shown_in, differ_from_alone, always_alike, ways, pick_is, pick_rows, ranks_tie, ranks_nan,
+      ranks_apart, no_ranks, sum_of, value_is, value_truth, value_rounds, value_far, gradient_is, place_direction,
+      place_index, opposite, difference, worst_at, only_zero_sign, only_nan_bits, reproducibility;
 
   // Evidence: heads of columns, cells, lines.
   std::string_view col_output, col_stage, col_dtype, col_differing, col_max, col_median, col_error, col_bound,
       col_class, col_quantity, col_pick, col_gap, col_run, col_calls, col_wrong, col_digests, col_gradient,
       col_quotient, col_f64;
-  std::string_view of_total, ulp, nan_against, exact_tie, apart, judged, starts_at, equal_outputs, zero_outputs, minus,
-      empty_bound, follow_on, influence, cause, also, more, sweep, no_more_outputs;
+  std::string_view of_total, ulp, nan_against, exact_tie, both_nan, apart, judged, starts_at, equal_outputs,
+      zero_outputs, minus, empty_bound, follow_on, influence, cause, also, more, sweep, no_more_outputs;
 
   // The smallest input.
-  std::string_view dims, attrs, defaults, layout, unwanted, all_of, set_to, block, drawn_from, raw_bits, elements,
+  std::string_view dims, attrs, defaults, layout, unwanted, all_of, set_to, block, drawn_from, raw_bits, elements, idle,
       flat_places, as_found, stride_is, offset_is, at_start, in_middle, lies_on, other_calls, threads_are, repeats_are,
       reset, reset_layout, reset_input, reset_experiment;
 
