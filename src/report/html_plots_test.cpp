@@ -67,6 +67,16 @@ TEST_F(Plots, OfManyElementsTheLargestOfEachBucketAndWhereItIs) {
   EXPECT_EQ(plots[0].at("told"), 5) << "the recorded run differs in two";
 }
 
+TEST_F(Plots, OtherBitsOfTheSameValueAreNotEqual) {
+  write("outputs.safetensors", {tensor<float>("target/y", DType::kF32, {3}, {1.0f, 0.0f, 0.0f}),
+                                tensor<float>("against/y", DType::kF32, {3}, {1.0f, 0.0f, -0.0f})});
+  const auto plots = ulp_plots(finding_, Tensors(bundle_), 4, 512);
+  ASSERT_EQ(plots.size(), 1u);
+  EXPECT_EQ(plots[0].at("ulp"), nlohmann::json({0, 0, -2})) << "the sign of zero is no distance";
+  EXPECT_EQ(plots[0].at("differing"), 1);
+  EXPECT_EQ(plots[0].at("max_ulp"), 0);
+}
+
 TEST_F(Plots, WhatIsMissingOrDoesNotFitIsNoPlot) {
   EXPECT_NE(Tensors(bundle_).unread().find("holds no outputs.safetensors"), std::string::npos);
   EXPECT_TRUE(ulp_plots(finding_, Tensors(bundle_), 4, 512).empty());
