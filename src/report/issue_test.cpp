@@ -172,7 +172,7 @@ StoredTensor tensor(const std::string& name, DType dtype, std::vector<std::int64
 TEST(Issue, SaysWhichSideHoldsTheRoundedTruth) {
   Bundle b = bundle(FindingClass::kRounding);
   b.recording = recorded({tensor("truth/grad_x", DType::kF64, {8}, {0, 0, 0, 0, 0, 1.00000001, 0, 0})});
-  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "which rounds to that of `unfused`"));
+  EXPECT_TRUE(has(issue_text(b, Language::kEnglish), "(rounded to the dtype: as `unfused`)"));
   EXPECT_TRUE(has(issue_text(b, Language::kChinese), "舍入后即为“`unfused`”的值"));
 }
 
