@@ -58,7 +58,7 @@ struct Fill {
   Literal constant;                                    // kConstant
   std::shared_ptr<const std::vector<std::byte>> bits;  // kBits: stored elements, little-endian
   std::string bits_file;                               // kBits from "file.safetensors#name", as written
-  std::optional<DType> bits_dtype;                     // kBits from a file: the dtype that stands there
+  std::optional<DType> bits_dtype;                     // kBits: what the elements are, where it is known: always of a file
   // By kind and what that kind uses (a seed only where the recipe draws); bits by content.
   bool operator==(const Fill& other) const;
 };
