@@ -156,8 +156,12 @@ std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side sid
   std::variant<Prepared, Unprepared> made = prepare(c, *op, state.comparison, state.options, state.runner, state.draws);
   Prepared* prepared = std::get_if<Prepared>(&made);
   if (prepared == nullptr) return std::nullopt;
-  for (Tensor& output : prepared->call.outputs) {
-    if (std::find(tensors.begin(), tensors.end(), output.name) != tensors.end()) output.present = true;
+  if (const std::optional<Call> full = fuller_call(c, prepared->call)) {
+    for (std::size_t o = 0; o < full->outputs.size(); ++o) {
+      Tensor& output = prepared->call.outputs[o];
+      if (std::find(tensors.begin(), tensors.end(), output.name) == tensors.end()) continue;
+      output.present = full->outputs[o].present;
+    }
   }
   const PathOf& path = state.comparison.sides[index_of(side)];
   const Operator* own = path.target->schema.find(c.op);
@@ -172,7 +176,7 @@ std::optional<std::vector<Engine::Stage>> Engine::stages(const Case& c, Side sid
   const Call& call = prepared->call;
   for (const std::string& name : tensors) {
     for (std::size_t o = 0; o < call.outputs.size(); ++o) {
-      if (call.outputs[o].name == name && run.gives(o))
+      if (call.outputs[o].name == name && call.outputs[o].present && run.gives(o))
         stages.push_back({call.outputs[o].dtype, call.outputs[o].shape, execution.outputs[o]});
     }
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {

@@ -20,11 +20,17 @@ const Tensor* find_tensor(const Call& call, const std::string& name) {
   return nullptr;
 }
 
-InputValue raw(std::vector<std::byte> bytes) {
+InputValue raw(std::vector<std::byte> bytes, DType dtype) {
   InputValue value;
   value.fill.kind = FillKind::kBits;
   value.fill.bits = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  value.fill.bits_dtype = dtype;
   return value;
+}
+
+// Is every element stated already?
+bool is_raw(const InputValue& value) {
+  return value.fill.kind == FillKind::kBits && value.patches.empty() && value.set.empty();
 }
 
 Literal literal_of(DType dtype, std::uint64_t bits) {
@@ -48,13 +54,17 @@ bool copy_kept(const Tensor& before, const Tensor& after, const InputRule& rule,
   if (old_shape.size() != new_shape.size()) return false;
   const std::vector<std::int64_t> old_stride = dense_strides(old_shape);
   const std::size_t size = size_of(after.dtype);
+  std::vector<std::int64_t> cut_from;  // [dimension] where indices move up
+  for (std::size_t d = 0; d < new_shape.size(); ++d) {
+    const bool cut = rule.shape[d].text() == dim && before.stride[d] != 0;
+    cut_from.push_back(cut ? first : new_shape[d]);
+  }
   to.resize(stored_bytes(after));
   std::vector<std::int64_t> at(new_shape.size(), 0);
   for (std::size_t i = 0; i < to.size(); i += size) {
     std::int64_t source = 0;
     for (std::size_t d = 0; d < at.size(); ++d) {
-      const bool cut = rule.shape[d].text() == dim && before.stride[d] != 0;
-      const std::int64_t index = cut && at[d] >= first ? at[d] + count : at[d];
+      const std::int64_t index = at[d] >= cut_from[d] ? at[d] + count : at[d];
       if (index >= old_shape[d]) return false;
       source += index * old_stride[d];
     }
@@ -79,7 +89,7 @@ std::optional<Case> written_out(const Case& c, const Operator& op, std::uint64_t
   std::int64_t elements = 0;
   for (const auto& [name, value] : c.inputs) {
     const Tensor* tensor = find_tensor(*call, name);
-    if (tensor != nullptr) elements += stored_count(*tensor);
+    if (tensor != nullptr && !is_raw(value)) elements += stored_count(*tensor);
   }
   if (elements > kMaxExplicitElements) return std::nullopt;
   Case out = c;
@@ -88,7 +98,7 @@ std::optional<Case> written_out(const Case& c, const Operator& op, std::uint64_t
     if (tensor == nullptr) return std::nullopt;
     Result<std::vector<std::byte>> bytes = draw_values(value, *op.source(name), *tensor, *call);
     if (!bytes.ok()) return std::nullopt;
-    value = raw(*std::move(bytes));
+    value = raw(*std::move(bytes), tensor->dtype);
   }
   return out;
 }
@@ -109,7 +119,7 @@ std::optional<Case> without_slices(const Case& c, const Operator& op, const std:
     if (old_tensor == nullptr || new_tensor == nullptr || bits == nullptr) return std::nullopt;
     std::vector<std::byte> bytes;
     if (!copy_kept(*old_tensor, *new_tensor, *op.source(name), dim, first, count, *bits, bytes)) return std::nullopt;
-    value = raw(std::move(bytes));
+    value = raw(std::move(bytes), new_tensor->dtype);
   }
   move_row(smaller, op, dim, first, count);
   return smaller;

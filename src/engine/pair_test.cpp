@@ -123,6 +123,34 @@ TEST(Pair, StagesGiveTheBitsOfOneSide) {
   EXPECT_FALSE(engine.stages(ones(2), Side::kTarget, {"z"}));
 }
 
+TEST(Pair, StagesThatTheCaseDoesWithoutAreAskedForWhereTheirIfHolds) {
+  Toy toy(R"({"name": "op", "paths": ["fused", "unfused"], "dims": {"N": {"range": [0, 64]}},
+      "attrs": [{"name": "more", "bool": true, "default": false}],
+      "inputs": [{"name": "x", "shape": ["N"], "dtype": "f32"}],
+      "outputs": [{"name": "y", "shape": ["N"], "dtype": "f32"},
+                  {"name": "w", "shape": ["N"], "dtype": "f32", "optional": true, "if": "more == 1"}]})");
+  bool asked = false;
+  const Path path = [&asked](const fusediff_call& call) {
+    const fusediff_tensor& w = out(call, "w");
+    asked = w.data != nullptr;
+    for (std::int64_t i = 0; i < count(in(call, "x")); ++i) {
+      set(out(call, "y"), i, get(in(call, "x"), i));
+      if (asked) set(w, i, 7);
+    }
+    return FUSEDIFF_OK;
+  };
+  toy.paths = {{"fused", path}, {"unfused", path}};
+  Engine engine(fused_against_unfused(toy), quick());
+  const char* const unwanted = R"(, "unwanted": ["w"])";
+  const std::string with = std::string(R"(, "attrs": {"more": true})") + unwanted;
+  const auto stages = engine.stages(ones(2, R"({"constant": 1})", with), Side::kAgainst, {"w"});
+  ASSERT_TRUE(stages);
+  EXPECT_EQ(float_value(DType::kF32, load_bits(DType::kF32, stages->front().bytes.data())), 7);
+  EXPECT_FALSE(engine.stages(ones(2, R"({"constant": 1})", unwanted), Side::kAgainst, {"w"}));
+  EXPECT_FALSE(engine.stages(ones(2), Side::kAgainst, {"w"}));
+  EXPECT_FALSE(asked);
+}
+
 TEST(Pair, FeaturesTellCoarselyWhatHappened) {
   Toy toy(one_to_one());
   toy.paths = {{"fused", each([](double x) { return x + 0x1p-23; })}, {"unfused", each([](double x) { return x; })}};

@@ -28,7 +28,7 @@ void cut_bits(const Tensor& before, const Tensor& after, Fill& fill) {
   }
   fill.bits = std::make_shared<const std::vector<std::byte>>(std::move(kept));
   fill.bits_file.clear();
-  fill.bits_dtype.reset();
+  fill.bits_dtype = after.dtype;
 }
 
 void move_inside(const Tensor& before, const Tensor& after, InputValue& value) {

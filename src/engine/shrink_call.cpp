@@ -15,6 +15,8 @@
 namespace fusediff {
 namespace {
 
+constexpr std::int64_t kManyRows = 16;  // fewer are dropped one by one
+
 bool has_raw_bits(const Case& c) {
   return std::any_of(c.inputs.begin(), c.inputs.end(),
                      [](const auto& input) { return input.second.fill.kind == FillKind::kBits; });
@@ -33,6 +35,7 @@ bool CallShrinker::shrink(Case& call) {
   best_ = call;
   bool changed = false;
   changed |= step("outputs apart and dense layouts", &CallShrinker::simplify_layout);
+  changed |= step("blocks of rows", &CallShrinker::drop_blocks);
   changed |= step("dims", &CallShrinker::shrink_dims);
   changed |= step("attributes", &CallShrinker::default_attributes);
   changed |= step("optional inputs", &CallShrinker::drop_inputs);
@@ -137,6 +140,24 @@ bool CallShrinker::shrink_dims() {
       for (const auto& [x, y] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {a / 2, b / 2}, {a - 1, b - 1}}) {
         if (keeps(resized(best_, op_, {{first.name, x}, {second.name, y}}, limits_.max_bytes))) return true;
       }
+    }
+  }
+  return false;
+}
+
+// Of captured values, of which a few rows among thousands matter: by halves, before anything is tried row by row.
+bool CallShrinker::drop_blocks() {
+  if (!op_.rows || !has_raw_bits(best_)) return false;
+  const std::string& dim = op_.rows->dim;
+  const std::int64_t n = best_.dims[dim];
+  const std::optional<Case> whole = n < kManyRows ? std::nullopt : written_out(best_, op_, limits_.max_bytes);
+  if (!whole) return false;
+  for (const std::int64_t count : {n / 2, n / 4, n / 8}) {
+    for (std::int64_t first = 0; first < n; first += count) {
+      const std::optional<Case> rest =
+          without_slices(*whole, op_, dim, first, std::min(count, n - first), "", limits_.max_bytes);
+      if (rest && keeps(*rest)) return true;
+      if (!time_left()) return false;
     }
   }
   return false;

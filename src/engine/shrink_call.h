@@ -37,6 +37,7 @@ class CallShrinker {
   void take_shorter(const Case& before);
 
   bool simplify_layout();
+  bool drop_blocks();
   bool shrink_dims();
   bool default_attributes();
   bool drop_inputs();
