@@ -11,7 +11,6 @@
 #include <new>
 #include <utility>
 
-#include "campaign/captured.h"
 #include "campaign/found.h"
 #include "campaign/protocol.h"
 #include "engine/unasked.h"
@@ -104,8 +103,7 @@ Result<std::unique_ptr<Worker>> Worker::make(WorkerOptions options, WorkerState 
 }
 
 Worker::Worker(WorkerOptions options, WorkerState state, OpenedSetup opened)
-    : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)),
-      cache_(options_.out.empty() ? std::filesystem::path() : tensors_folder(options_.out)) {
+    : options_(std::move(options)), state_(std::move(state)), opened_(std::move(opened)), cache_(options_.tensors) {
   const std::vector<ExperimentKind>& wanted = options_.setup.experiments;
   for (std::size_t k = 0; k < allowed_.size(); ++k) {
     const auto kind = static_cast<ExperimentKind>(k);

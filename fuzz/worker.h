@@ -25,8 +25,9 @@ namespace fusediff {
 
 struct WorkerOptions {
   Setup setup;
-  std::filesystem::path out;  // of the campaign; "": alone, the first finding ends the process as a crash does
-  std::string name;           // tells workers of one campaign apart
+  std::filesystem::path out;      // of the campaign; "": alone, the first finding ends the process as a crash does
+  std::filesystem::path tensors;  // where the files are that cases name; "": such cases are none
+  std::string name;               // tells workers of one campaign apart
   // Of a merge: what a case reports is a function of the case alone, and nothing is written.
   bool merging = false;
 };

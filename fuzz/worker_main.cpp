@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "campaign/captured.h"
 #include "campaign/found.h"
 #include "campaign/spawn.h"
 #include "cli/options.h"
@@ -41,7 +42,8 @@ OptionSet options() {
   set.shown.add_options()("out", po::value<std::string>()->value_name("FOLDER")->default_value(""),
                           "the campaign's folder; without it the first finding ends the process");
   set.hidden.add_options()("state", po::value<std::string>()->default_value(""), "")(
-      "parent", po::value<std::string>()->default_value(""), "")("merging", po::bool_switch(), "");
+      "parent", po::value<std::string>()->default_value(""), "")("merging", po::bool_switch(), "")(
+      "tensors", po::value<std::string>()->default_value(""), "");
   return set;
 }
 
@@ -52,6 +54,8 @@ Result<std::unique_ptr<Worker>> make_worker(const po::variables_map& values) {
   wanted.setup = *setup;
   wanted.out = values["out"].as<std::string>();
   wanted.merging = values["merging"].as<bool>();
+  wanted.tensors = values["tensors"].as<std::string>();
+  if (wanted.tensors.empty() && !wanted.out.empty()) wanted.tensors = tensors_folder(wanted.out);
   const std::filesystem::path state_file = values["state"].as<std::string>();
   wanted.name = state_file.empty() ? "alone" : "worker-" + state_file.stem().string();
   if (!wanted.out.empty()) {

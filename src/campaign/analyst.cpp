@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "campaign/ask.h"
 #include "campaign/captured.h"
+#include "campaign/carried.h"
 #include "campaign/death.h"
 #include "campaign/environment.h"
 #include "campaign/flaky.h"
@@ -231,6 +232,12 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
     bundle.finding.notes.push_back("not minimised: the time of the campaign was up");
     return;
   }
+  const Result<PassingFolder> folder = PassingFolder::make(findings_folder(options_.out), "minimize");
+  if (!folder.ok()) {
+    bundle.finding.notes.push_back("not minimised: " + folder.error().what);
+    return;
+  }
+  request.into = folder->path();
   Child child(options_.child);
   const Result<Outcome> outcome =
       child.request(write_request(request), request.seconds + 3 * answer_seconds(options_.seconds));
@@ -239,9 +246,12 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
     bundle.finding.notes.push_back("not minimised: the process that tried ended");
     return;
   }
-  Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply, tensors_folder(options_.out));
-  if (!answer.ok()) return;
-  if (hangs && !comes_back_whole(*answer)) {
+  Result<MinimizeAnswer> answer = parse_minimize_answer(outcome->reply, request.into);
+  if (!answer.ok()) {
+    bundle.finding.notes.push_back("not minimised: " + answer.error().what);
+    return;
+  }
+  if (hangs && !comes_back_whole(*answer, request.into)) {
     bundle.finding.notes.push_back("not minimised: what was smaller only takes long");
     return;
   }
@@ -254,9 +264,9 @@ void Analyst::minimize_into(Bundle& bundle, const std::string& signature, bool k
 }
 
 // With the whole cap: then its finding is the one that is told.
-bool Analyst::comes_back_whole(MinimizeAnswer& answer) {
+bool Analyst::comes_back_whole(MinimizeAnswer& answer, const fs::path& folder) {
   Child child(options_.child);
-  Result<Seen> seen = check_in_child(child, answer.smallest, options_.sides, options_.seconds);
+  Result<Seen> seen = check_in_child(child, answer.smallest, options_.sides, options_.seconds, folder);
   if (!seen.ok() || !seen->finding || signature_of(*seen->finding) != signature_of(answer.finding)) return false;
   answer.finding = *std::move(seen->finding);
   return true;

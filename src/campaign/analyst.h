@@ -80,7 +80,7 @@ class Analyst {
   Status work_on_killer(const Job& job);
   Status bundle_up(const Case& original, const Finding& seen, bool kills);
   void minimize_into(Bundle& bundle, const std::string& signature, bool kills);
-  bool comes_back_whole(MinimizeAnswer& answer);
+  bool comes_back_whole(MinimizeAnswer& answer, const std::filesystem::path& folder);
   void record(Bundle& bundle, bool kills) const;
   Result<std::filesystem::path> write(Bundle& bundle, bool documents) const;
   Replay replay(const Bundle& stored, const std::filesystem::path& folder, const std::string& signature,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "base/files.h"
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kEnding = ".safetensors";
+constexpr std::string_view kCorpus = "corpus";  // of a run
 
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -50,6 +52,19 @@ Result<std::string> hash_of(const fs::path& file) {
   return hex;
 }
 
+std::set<fs::path> folders_of(const std::vector<fs::path>& files) {
+  std::set<fs::path> folders;
+  for (const fs::path& file : files) folders.insert(file.parent_path());
+  return folders;
+}
+
+bool names_tensors(const std::vector<fs::path>& files) {
+  const std::set<fs::path> folders = folders_of(files);
+  return std::any_of(files.begin(), files.end(), [](const fs::path& file) { return file.extension() == kEnding; }) ||
+         std::any_of(folders.begin(), folders.end(),
+                     [](const fs::path& folder) { return tensors_of_cases_in(folder) != folder; });
+}
+
 class Stage {
  public:
   Stage(fs::path tensors, fs::path seeds) : tensors_(std::move(tensors)), seeds_(std::move(seeds)) {}
@@ -58,6 +73,15 @@ class Stage {
     for (const fs::path& file : files) {
       if (file.extension() == kEnding) {
         if (Status linked = take_tensors(file); !linked.ok()) return linked;
+      }
+    }
+    for (const fs::path& folder : folders_of(files)) {
+      const fs::path tensors = tensors_of_cases_in(folder);
+      if (tensors == folder) continue;
+      for (const fs::path& file : files_below(tensors)) {
+        if (file.extension() != kEnding || names_.contains(folder / file.filename())) continue;
+        if (Status linked = take_tensors(file); !linked.ok()) return linked;
+        names_[folder / file.filename()] = names_[file];
       }
     }
     for (const fs::path& file : files) {
@@ -119,15 +143,20 @@ class Stage {
 
 fs::path tensors_folder(const fs::path& out) { return out / "tensors"; }
 
+fs::path tensors_of_cases_in(const fs::path& folder) {
+  const fs::path whole = (folder / "").lexically_normal().parent_path();  // without a slash at its end
+  const fs::path tensors = tensors_folder(whole.parent_path());
+  std::error_code code;
+  return whole.filename() == kCorpus && fs::is_directory(tensors, code) ? tensors : folder;
+}
+
 Result<std::vector<fs::path>> stage_corpora(const fs::path& out, const std::vector<fs::path>& corpora) {
   std::vector<fs::path> staged;
   std::error_code code;
   fs::remove_all(out / "seeds", code);
   for (const fs::path& corpus : corpora) {
     const std::vector<fs::path> files = files_below(corpus);
-    const bool has_tensors =
-        std::any_of(files.begin(), files.end(), [](const fs::path& file) { return file.extension() == kEnding; });
-    if (!has_tensors) {
+    if (!names_tensors(files)) {
       staged.push_back(corpus);
       continue;
     }

@@ -65,8 +65,9 @@ Result<Ended> run(const MergePlan& plan, const std::string& program, const fs::p
                        out.string(),
                        in.string(),
                        "-ignore_remaining_args=1",
-                       "--merging",
-                       "--arguments=" + (scratch / "arguments").string()};
+                       "--merging"};
+  if (!plan.tensors.empty()) request.arguments.push_back("--tensors=" + plan.tensors.string());
+  request.arguments.push_back("--arguments=" + (scratch / "arguments").string());
   request.output_file = (scratch / "log").string();
   const Result<pid_t> process = spawn(request);
   if (!process.ok()) return process.error();

@@ -16,6 +16,7 @@ struct MergePlan {
   std::string worker;                  // the program
   std::vector<std::string> arguments;  // what it opens, as its command line spells it
   std::filesystem::path scratch;       // a private folder that is there, of plain characters: libFuzzer asks a shell
+  std::filesystem::path tensors;       // where the files are that cases name; of plain characters, or ""
   std::vector<std::string> cases;      // their text, each once
   const std::atomic<bool>* stop = nullptr;
 };

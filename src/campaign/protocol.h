@@ -21,7 +21,7 @@ inline constexpr int kMemoryExit = 71;
 
 struct Request {
   enum class Kind { kCheck, kMinimize, kList, kOpen, kRecord, kOutputs, kLegal } kind = Kind::kCheck;
-  std::string case_text;         // of kCheck, kMinimize and kRecord: a case's JSON
+  std::string case_text;         // a case's JSON
   std::filesystem::path folder;  // where its files are looked for; "": they are refused
   double seconds = 30;           // of kMinimize, and its tries and needed
   int tries = 1;
@@ -31,7 +31,9 @@ struct Request {
   // one.
   std::vector<std::string> apart;
   double apart_seconds = 0;    // the cap of one run there
-  std::filesystem::path into;  // kRecord: a folder that is there, for inputs.safetensors and outputs.safetensors
+  // A folder that is there. kRecord: for inputs.safetensors and outputs.safetensors. kMinimize: for the files that the
+  // cases of progress and answer name, each of its own name, where their bits are large.
+  std::filesystem::path into;
   bool run = true;             // kRecord: false: inputs only
   std::array<bool, 2> sides = {true, true};  // kOutputs: [Side] that are run
 };

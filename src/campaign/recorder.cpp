@@ -1,20 +1,17 @@
 #include "campaign/recorder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/files.h"
 #include "base/hash.h"
 #include "campaign/ask.h"
+#include "campaign/carried.h"
 #include "campaign/protocol.h"
 #include "model/case_json.h"
 #include "model/expand.h"
-#include "model/inline_bits.h"
 #include "model/safetensors.h"
 
 namespace fusediff {
@@ -43,9 +40,12 @@ Status read_tensors(const fs::path& file, std::vector<StoredTensor>& tensors) {
 
 Attempt ask(const Bundle& bundle, const RecorderOptions& options, const fs::path& into, bool run,
             std::vector<std::string>& notes) {
+  const Result<Case> c = carried(bundle.smallest, into, "case.safetensors");
+  if (!c.ok()) return {{}, c.error().what, false, false};
   Request request;
   request.kind = Request::Kind::kRecord;
-  request.case_text = write_case(with_bits_inline(bundle.smallest));
+  request.case_text = write_case(*c);
+  request.folder = into;
   request.into = into;
   request.run = run;
   Child child(options.child);
@@ -85,13 +85,12 @@ bool is_recorded(const std::string& name, const Hash128& hash, const Recording& 
 void record_into(Bundle& bundle, const RecorderOptions& options, bool ends_process) {
   std::vector<std::string>& notes = bundle.finding.notes;
   bundle.recording.reset();
-  const fs::path into = options.folder / (".tmp-record-" + std::to_string(::getpid()));
-  std::error_code code;
-  fs::remove_all(into, code);
-  if (Status made = make_directories(into); !made.ok()) {
-    notes.push_back("inputs and outputs are not kept: " + made.error().what);
+  const Result<PassingFolder> folder = PassingFolder::make(options.folder, "record");
+  if (!folder.ok()) {
+    notes.push_back("inputs and outputs are not kept: " + folder.error().what);
     return;
   }
+  const fs::path& into = folder->path();
   Attempt attempt;
   if (!ends_process) attempt = ask(bundle, options, into, true, notes);
   const bool died = attempt.died;
@@ -105,7 +104,6 @@ void record_into(Bundle& bundle, const RecorderOptions& options, bool ends_proce
         "inputs and outputs are not kept: " +
         (attempt.died ? "the process that recorded them ended (" + attempt.why_not + ")" : attempt.why_not));
   }
-  fs::remove_all(into, code);
 }
 
 bool has_recorded_inputs(const Finding& seen, const Recording& recording) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "campaign/carried.h"
 #include "campaign/child.h"
 #include "campaign/death.h"
 #include "campaign/manifest.h"
@@ -15,7 +16,6 @@
 #include "engine/minimize.h"
 #include "engine/run_sides.h"
 #include "model/case_json.h"
-#include "model/inline_bits.h"
 #include "model/safetensors.h"
 
 namespace fusediff {
@@ -69,7 +69,11 @@ std::string check_case(Engine& engine, const Case& c) {
 class Apart {
  public:
   Apart(Engine& engine, const OpenAnswer& sides, const Request& request)
-      : engine_(engine), sides_(sides), seconds_(request.apart_seconds), child_(options_of(request)) {}
+      : engine_(engine),
+        sides_(sides),
+        seconds_(request.apart_seconds),
+        into_(request.into),
+        child_(options_of(request)) {}
 
   Predicate predicate() {
     return {[this](const Case& c, bool) { return check(c); }, [this](std::string_view op) { return engine_.find(op); },
@@ -84,7 +88,9 @@ class Apart {
   }
 
   Result<CheckResult> check(const Case& c) {
-    Result<Seen> seen = check_in_child(child_, c, sides_, seconds_);
+    const Result<Case> candidate = carried(c, into_, "candidate.safetensors");
+    if (!candidate.ok()) return candidate.error();
+    Result<Seen> seen = check_in_child(child_, *candidate, sides_, seconds_, into_);
     if (!seen.ok()) return seen.error();
     CheckResult result;
     if (seen->finding) result.verdict = {Verdict::Kind::kFinding, "", std::move(seen->finding)};
@@ -94,14 +100,16 @@ class Apart {
   Engine& engine_;
   const OpenAnswer& sides_;
   double seconds_;
+  std::filesystem::path into_;  // takes the bits of candidates where they are large
   Child child_;
 };
 
 MinimizeOptions minimize_options(const Request& request, int out) {
   MinimizeOptions options;
   if (request.progress) {
-    options.accepted = [out](const Case& c) {
-      (void)write_line(out, write_progress({"", 0, write_case(with_small_bits_inline(c))}));
+    options.accepted = [out, into = request.into, number = 0](const Case& c) mutable {
+      const Result<Case> said = carried(c, into, "accepted_" + std::to_string(number++) + ".safetensors");
+      if (said.ok()) (void)write_line(out, write_progress({"", 0, write_case(*said)}));
     };
     options.progress = [out](const std::string& step, int checks) {
       (void)write_line(out, write_progress({step, checks}));  // whoever is gone is met when the answer is written
@@ -113,10 +121,12 @@ MinimizeOptions minimize_options(const Request& request, int out) {
   return options;
 }
 
-std::string answer_of(Result<Minimized> result, bool tainted) {
+std::string answer_of(Result<Minimized> result, const std::filesystem::path& into, bool tainted) {
   if (!result.ok()) return write_answer(result.error());
+  Result<Case> smallest = carried(std::move(result->smallest), into, "smallest.safetensors");
+  if (!smallest.ok()) return write_answer(smallest.error());
   MinimizeAnswer answer;
-  answer.smallest = std::move(result->smallest);
+  answer.smallest = *std::move(smallest);
   answer.finding = std::move(result->finding);
   answer.checks = result->checks;
   answer.finished = result->finished;
@@ -232,12 +242,14 @@ class Desk {
     if (request->kind == Request::Kind::kMinimize && !request->apart.empty()) {
       const OpenAnswer sides = described(*opened_);
       Apart apart(*engine_, sides, *request);
-      return answer_of(minimize(apart.predicate(), *c, minimize_options(*request, out_)), engine_->tainted());
+      return answer_of(minimize(apart.predicate(), *c, minimize_options(*request, out_)), request->into,
+                       engine_->tainted());
     }
     if (request->kind == Request::Kind::kMinimize) {
       // What was explained once is not explained again for each candidate; the minimiser has the last one explained.
       is_minimizing_ = true;
-      std::string answer = answer_of(minimize(*engine_, *c, minimize_options(*request, out_)), engine_->tainted());
+      std::string answer =
+          answer_of(minimize(*engine_, *c, minimize_options(*request, out_)), request->into, engine_->tainted());
       is_minimizing_ = false;
       return answer;
     }

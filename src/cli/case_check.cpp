@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "campaign/ask.h"
+#include "campaign/captured.h"
 #include "campaign/death.h"
 #include "cli/command.h"
 #include "model/case_json.h"
@@ -13,8 +14,14 @@ namespace fusediff {
 Result<CaseFile> read_case_file(const std::filesystem::path& file) {
   Result<std::string> text = read_file(file, kMaxCaseBytes);
   if (!text.ok()) return text.error();
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   Result<Case> c = parse_case(*text, folder);
+  if (const std::filesystem::path tensors = tensors_of_cases_in(folder); !c.ok() && tensors != folder) {
+    if (Result<Case> again = parse_case(*text, tensors); again.ok()) {
+      c = std::move(again);
+      folder = tensors;
+    }
+  }
   if (!c.ok()) return Error{c.error().blame, file.string() + ": " + c.error().what};
   return CaseFile{*std::move(text), folder, *std::move(c)};
 }

@@ -15,7 +15,7 @@ namespace fusediff {
 
 struct CaseFile {
   std::string text;
-  std::filesystem::path folder;  // absolute: where files beside the case are
+  std::filesystem::path folder;  // absolute: where the files are that the case names
   Case c;
 };
 

@@ -5,10 +5,14 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/files.h"
 #include "campaign/ask.h"
+#include "campaign/carried.h"
 #include "campaign/corpus_files.h"
 #include "campaign/merge.h"
 #include "cli/case_check.h"
@@ -16,7 +20,6 @@
 #include "cli/opened_bundle.h"
 #include "cli/options.h"
 #include "model/case_json.h"
-#include "model/inline_bits.h"
 #include "model/quote.h"
 
 namespace fusediff {
@@ -58,7 +61,9 @@ struct Read {
 
 class Reader {
  public:
-  explicit Reader(const Setup& setup) : setup_(setup), child_(options_of(setup)) {}
+  // tensors: a folder that takes what is too large for a case's JSON.
+  Reader(const Setup& setup, fs::path tensors)
+      : setup_(setup), tensors_(std::move(tensors)), child_(options_of(setup)) {}
 
   Result<Read> read(const std::vector<CorpusFile>& files) {
     const Result<OpenAnswer> sides = open_in_child(child_, setup_.seconds);
@@ -105,23 +110,44 @@ class Reader {
     const Result<LegalAnswer> legal = parse_legal_answer(outcome->reply);
     if (!legal.ok() && legal.error().blame == Blame::kOurs) return legal.error();
     if (!legal.ok()) return refused(legal.error().what);
-    std::string text = write_case(with_bits_inline(file->c));
-    if (text.size() > kMaxCaseBytes) return refused("is too large with the bits of the files that it names");
+    const Result<Case> c = carried_by_content(file->c, tensors_);
+    if (!c.ok()) return our_error(c.error().what);
+    std::string text = write_case(*c);
+    if (text.size() > kMaxCaseBytes) return refused("is too large, written anew on one line");
     return text;
   }
 
   const Setup& setup_;
+  fs::path tensors_;
   Child child_;
 };
 
+// The files that a case names, as its text does.
+std::set<std::string> files_named_in(const std::string& text) {
+  std::set<std::string> files;
+  constexpr std::string_view kEnd = ".safetensors#";
+  for (std::size_t at = text.find(kEnd); at != std::string::npos; at = text.find(kEnd, at + 1)) {
+    const std::size_t begin = text.rfind('"', at) + 1;
+    files.insert(text.substr(begin, at + kEnd.size() - 1 - begin));
+  }
+  return files;
+}
+
 // Whole or not at all.
-Status write_corpus(const fs::path& out, const std::vector<std::string>& texts) {
+Status write_corpus(const fs::path& out, const std::vector<std::string>& texts, const fs::path& tensors) {
   const fs::path made = out.string() + ".tmp" + std::to_string(::getpid());
   Status done = make_directories(made);
+  std::set<std::string> files;
   for (const std::string& text : texts) {
     if (done.ok()) done = write_file(made / name_of_case(text), text);
+    files.merge(files_named_in(text));
   }
   std::error_code code;
+  for (const std::string& file : files) {
+    if (!done.ok()) break;
+    fs::copy_file(tensors / file, made / file, code);
+    if (code) done = user_error((out / file).string() + ": cannot write: " + code.message());
+  }
   if (done.ok()) {
     fs::remove(out, code);  // an empty folder at most
     fs::rename(made, out, code);
@@ -136,16 +162,15 @@ bool is_plain(const std::string& path) {
          std::string::npos;
 }
 
-int merge_into(const fs::path& out, const Setup& setup, const Read& read) {
+int merge_into(const fs::path& out, const Setup& setup, const Read& read, const fs::path& scratch,
+               const fs::path& tensors) {
   const Result<std::string> worker = worker_program();
   if (!worker.ok()) return fail(worker.error());
-  const Result<ScratchFolder> scratch = ScratchFolder::make();
-  if (!scratch.ok()) return fail(scratch.error());
-  if (!is_plain(scratch->path().string())) {
-    return fail(user_error("TMPDIR: " + quote(scratch->path().parent_path().string()) +
+  if (!is_plain(scratch.string())) {
+    return fail(user_error("TMPDIR: " + quote(scratch.parent_path().string()) +
                            " is not right; a folder of letters, digits and ._-/ is"));
   }
-  MergePlan plan{*worker, arguments_of(setup), scratch->path(), {}, &catch_interrupts()};
+  MergePlan plan{*worker, arguments_of(setup), scratch, tensors, {}, &catch_interrupts()};
   std::vector<std::string> files;
   for (const auto& [text, file] : read.cases) {
     plan.cases.push_back(text);
@@ -157,7 +182,7 @@ int merge_into(const fs::path& out, const Setup& setup, const Read& read) {
   for (const std::size_t i : merged->killed) std::cerr << files[i] << ": ends the process; left out\n";
   std::vector<std::string> kept;
   for (const std::size_t i : merged->kept) kept.push_back(plan.cases[i]);
-  if (const Status written = write_corpus(out, kept); !written.ok()) return fail(written.error());
+  if (const Status written = write_corpus(out, kept, tensors); !written.ok()) return fail(written.error());
   std::cout << out.string() << ": " << kept.size() << " cases of " << read.files << " files (" << read.cases.size()
             << " different, " << read.refused << " refused, " << merged->killed.size() << " end the process)"
             << std::endl;
@@ -183,7 +208,11 @@ int run_merge(const Arguments& arguments) {
   const Result<std::vector<CorpusFile>> files = corpus_files(rest_of(**parsed));
   if (!files.ok()) return fail(files.error());
   if (files->empty()) return fail(user_error("merge: no case is named; fusediff merge --out DIR FOLDER... is right"));
-  const Result<Read> read = Reader(*setup).read(*files);
+  const Result<ScratchFolder> scratch = ScratchFolder::make();
+  if (!scratch.ok()) return fail(scratch.error());
+  const fs::path tensors = scratch->path() / "tensors";
+  if (Status made = make_directories(tensors); !made.ok()) return fail(made.error());
+  const Result<Read> read = Reader(*setup, tensors).read(*files);
   if (is_interrupted()) return interrupted_exit_code();
   if (!read.ok()) return fail(read.error());
   if (check) {
@@ -192,7 +221,7 @@ int run_merge(const Arguments& arguments) {
     return read->refused == 0 ? kExitClean : kExitUser;
   }
   if (read->cases.empty()) return fail(user_error("merge: none of the files is a case that is legal here"));
-  return merge_into(out, *setup, *read);
+  return merge_into(out, *setup, *read, scratch->path(), tensors);
 }
 
 }  // namespace fusediff

@@ -5,13 +5,13 @@
 #include <system_error>
 #include <utility>
 
-#include "base/files.h"
 #include "campaign/ask.h"
 #include "campaign/flaky.h"
 #include "cli/case_check.h"
 #include "cli/interrupts.h"
 #include "cli/opened_bundle.h"
 #include "cli/options.h"
+#include "cli/written_case.h"
 #include "model/case_json.h"
 #include "model/inline_bits.h"
 #include "model/quote.h"
@@ -28,7 +28,9 @@ OptionSet options() {
       "and columns, single values. The result goes to stdout or to --output; what was tried, what passes next to it "
       "and\n"
       "what turned out not to matter to stderr. Of a bundle, a folder or a .tar.gz of it, the original case is taken.\n"
-      "--output is written at each step, whole: it can be ended at any time, and started again from that file.\n"
+      "--output is written at each step, whole: it can be ended at any time, and started again from that file. "
+      "Tensors\n"
+      "that are too large for a case's JSON stand in FILE.safetensors beside it.\n"
       "Exit code: 0 done, 2 the case shows no finding, or an option is wrong, 3 fusediff itself failed, 130 "
       "interrupted.";
   set.example = "  fusediff minimize corpus/moe_gating_topk/report_a.json --target planted\n";
@@ -55,15 +57,37 @@ Result<Finding> finding_in(Child& child, const CaseFile& file, const std::string
 
 // The smallest case so far: written as soon as it is known, or kept to be printed.
 struct Smallest {
-  std::string output;  // "": stdout, at the end
-  std::string text;    // "": still the original
+  std::string output;     // "": stdout, at the end
+  std::optional<Case> c;  // absent: still the original
   Status written;
 
-  void take(const Case& c) {
-    text = write_case(with_small_bits_inline(c), 2) + "\n";
-    if (!output.empty() && written.ok()) written = write_file(output, text);
+  void take(const Case& smaller) {
+    c = smaller;
+    if (!output.empty() && written.ok()) written = write_case_alone(output, smaller);
+  }
+  // Where there is no output.
+  Status print() const {
+    if (!c || !output.empty()) return {};
+    if (bytes_of_bits(*c) > kMostInlineBytes) {
+      return user_error("the smallest case has bits of " + std::to_string(bytes_of_bits(*c)) +
+                        " bytes, too many for its JSON; --output FILE writes them beside it");
+    }
+    std::cout << write_case(with_bits_inline(*c), 2) << std::endl;
+    return {};
   }
 };
+
+// The case of a progress line, whose file is not needed afterwards.
+Result<Case> case_of(const Progress& progress, const std::filesystem::path& folder) {
+  const std::string& text = progress.case_text;
+  Result<Case> c = parse_case(text, folder);
+  std::error_code code;
+  if (const std::size_t end = text.find(".safetensors#"); c.ok() && end != std::string::npos) {
+    const std::size_t begin = text.rfind('"', end) + 1;
+    std::filesystem::remove(folder / text.substr(begin, text.find('#', end) - begin), code);
+  }
+  return c;
+}
 
 Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Finding& finding, double time,
                                  double seconds, Smallest& smallest) {
@@ -74,10 +98,13 @@ Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Findi
   request.seconds = time;
   request.tries = tries_for(finding);
   request.progress = true;
+  const Result<ScratchFolder> scratch = ScratchFolder::make();
+  if (!scratch.ok()) return scratch.error();
+  request.into = scratch->path();
   const auto show = [&](std::string_view line) {
     const std::optional<Progress> progress = parse_progress(line);
     if (progress && !progress->case_text.empty()) {
-      const Result<Case> c = parse_case(progress->case_text, file.folder);
+      const Result<Case> c = case_of(*progress, request.into);
       if (c.ok()) smallest.take(*c);
       return true;
     }
@@ -86,7 +113,7 @@ Result<MinimizeAnswer> minimized(Child& child, const CaseFile& file, const Findi
   };
   const Result<Outcome> outcome = child.request(write_request(request), time + answer_seconds(seconds), show);
   if (!outcome.ok()) return outcome.error();
-  if (outcome->kind == Outcome::Kind::kReply) return parse_minimize_answer(outcome->reply);
+  if (outcome->kind == Outcome::Kind::kReply) return parse_minimize_answer(outcome->reply, request.into);
   return our_error("the process that tried smaller cases ended: " +
                    (outcome->kind == Outcome::Kind::kDied ? describe(outcome->ended) : std::string("no answer")) +
                    "; the case stays as it is");
@@ -100,11 +127,12 @@ void print_notes(const MinimizeAnswer& answer) {
 
 // What an interrupted run leaves.
 int end_early(const Smallest& smallest) {
-  if (smallest.text.empty()) {
+  if (!smallest.c) {
     std::cerr << "interrupted: nothing smaller was found yet" << std::endl;
   } else if (smallest.output.empty()) {
-    std::cout << smallest.text << std::flush;
-    std::cerr << "interrupted: the smallest case so far is above" << std::endl;
+    const Status printed = smallest.print();
+    std::cerr << "interrupted: " << (printed.ok() ? "the smallest case so far is above" : printed.error().what)
+              << std::endl;
   } else {
     std::cerr << "interrupted: the smallest case so far is in " << smallest.output
               << "; fusediff minimize goes on from it" << std::endl;
@@ -133,8 +161,8 @@ int minimize_file(const std::filesystem::path& case_file, const std::string& nam
   if (!answer.ok()) return fail(Error{answer.error().blame, name + ": " + answer.error().what});
   smallest.take(answer->smallest);
   if (!smallest.written.ok()) return fail(smallest.written.error());
-  if (output.empty()) std::cout << smallest.text << std::flush;
   print_notes(*answer);
+  if (const Status printed = smallest.print(); !printed.ok()) return fail(printed.error());
   return kExitClean;
 }
 
