@@ -28,11 +28,6 @@ InputValue raw(std::vector<std::byte> bytes, DType dtype) {
   return value;
 }
 
-// Is every element stated already?
-bool is_raw(const InputValue& value) {
-  return value.fill.kind == FillKind::kBits && value.patches.empty() && value.set.empty();
-}
-
 Literal literal_of(DType dtype, std::uint64_t bits) {
   Literal literal;
   if (!is_float(dtype)) {
@@ -89,7 +84,7 @@ std::optional<Case> written_out(const Case& c, const Operator& op, std::uint64_t
   std::int64_t elements = 0;
   for (const auto& [name, value] : c.inputs) {
     const Tensor* tensor = find_tensor(*call, name);
-    if (tensor != nullptr && !is_raw(value)) elements += stored_count(*tensor);
+    if (tensor != nullptr && value.fill.kind != FillKind::kBits) elements += stored_count(*tensor);
   }
   if (elements > kMaxExplicitElements) return std::nullopt;
   Case out = c;

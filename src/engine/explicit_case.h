@@ -11,7 +11,7 @@
 
 namespace fusediff {
 
-// Elements that are not raw bits already: larger cases are made smaller by their recipes first.
+// Elements of inputs that are not raw bits already: larger cases are made smaller by their recipes first.
 inline constexpr std::int64_t kMaxExplicitElements = 1 << 16;
 
 // The same bytes, every input that the case states as raw bits; nothing when it is too large or illegal.
