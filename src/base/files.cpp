@@ -41,18 +41,26 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+Status write_in_place(const std::filesystem::path& path, std::string_view bytes) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0) return failed(path, "open");
+  return write_all(file.number(), bytes) ? Status() : Status(failed(path, "write"));
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe that nobody writes to would block, and a device has no end.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) return failed(path, "open");
   struct stat info {};
   if (::fstat(file.number(), &info) != 0) return failed(path, "read");
   if (S_ISDIR(info.st_mode)) return at(path, "is a folder; a file is needed here");
+  if (!S_ISREG(info.st_mode)) return at(path, "is a pipe, a socket or a device; a regular file is needed here");
   const auto too_large = [&] {
     return at(path, "larger than " + std::to_string(max_bytes) + " bytes, the limit here");
   };
-  if (S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) > max_bytes) return too_large();
+  if (static_cast<std::uint64_t>(info.st_size) > max_bytes) return too_large();
   std::string bytes;
   char block[1 << 16];
   for (;;) {
@@ -65,7 +73,14 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   }
 }
 
-Status write_file(const std::filesystem::path& path, std::string_view bytes) {
+Status write_file(const std::filesystem::path& named, std::string_view bytes) {
+  // Renaming over a link or a device would put a file in its place.
+  std::error_code code;
+  const std::filesystem::path path =
+      std::filesystem::is_symlink(named, code) ? std::filesystem::weakly_canonical(named, code) : named;
+  if (path.empty()) return at(named, "cannot write: " + code.message());
+  const std::filesystem::file_status status = std::filesystem::status(path, code);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return write_in_place(path, bytes);
   const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
   const auto fail = [&](const char* verb) {
     const Error error = failed(path, verb);

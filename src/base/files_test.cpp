@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace fusediff {
@@ -30,6 +31,25 @@ TEST(Files, ErrorsNameThePathAndWhatIsWrong) {
   ASSERT_TRUE(write_file(scratch("long"), "12345").ok());
   EXPECT_THAT(read_file(scratch("long"), 4).error().what, HasSubstr("larger than 4 bytes"));
   EXPECT_FALSE(write_file(scratch("no/such/folder"), "x").ok());
+}
+
+TEST(Files, APipeIsNotWaitedFor) {
+  std::filesystem::remove(scratch("pipe"));
+  ASSERT_EQ(::mkfifo(scratch("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read_file(scratch("pipe"), 10).error().what, HasSubstr("is a pipe"));
+  EXPECT_FALSE(write_file(scratch("pipe"), "x").ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(scratch("pipe")));
+}
+
+TEST(Files, ALinkStaysALinkAndADeviceADevice) {
+  std::filesystem::remove(scratch("link"));
+  ASSERT_TRUE(write_file(scratch("behind"), "old").ok());
+  std::filesystem::create_symlink(scratch("behind"), scratch("link"));
+  ASSERT_TRUE(write_file(scratch("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch("link")));
+  EXPECT_EQ(*read_file(scratch("behind"), 10), "new");
+  EXPECT_TRUE(write_file("/dev/null", "x").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST(Files, AFullDiskKeepsTheOldFile) {

@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "model/quote.h"
+
 namespace fusediff {
 
 std::span<const Command> commands() {
@@ -24,7 +26,7 @@ std::span<const Command> commands() {
 }
 
 int fail(const Error& error) {
-  std::cerr << "fusediff: " << error.what << std::endl;
+  std::cerr << "fusediff: " << printable(error.what) << std::endl;
   return error.blame == Blame::kUser ? kExitUser : kExitOurs;
 }
 

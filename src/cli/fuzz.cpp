@@ -258,10 +258,10 @@ int run_fuzz(const Arguments& arguments) {
   }
   std::cout << summary << std::flush;
   if (!result->interrupted && compared_nothing(result->status)) {
-    return fail(user_error(
-        "--target " + fuzz_options->setup.target +
-        ": nothing was compared: every check was skipped, would not open, or no record has what --experiment "
-        "asks; see the reasons above"));
+    return fail(
+        user_error("--target " + fuzz_options->setup.target +
+                   ": nothing was compared: checks were skipped, would not open, proved nothing, or no record has what "
+                   "--experiment asks; see the reasons above"));
   }
   return exit_code_of(*result, beside ? &*beside : nullptr);
 }

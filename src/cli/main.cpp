@@ -1,5 +1,6 @@
 // The command line: finds the command and runs it.
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -43,11 +44,19 @@ int run(const fusediff::Arguments& arguments) {
   return fusediff::fail(fusediff::user_error(fusediff::not_one_of(name, "a command", names)));
 }
 
+// A result that did not get out whole must not look like one.
+int with_stdout(int code) {
+  if (std::cout.flush()) return code;
+  return std::max(code, fusediff::fail(fusediff::user_error(
+                            "stdout: cannot be written to the end: what was printed is not whole; is the disk full?")));
+}
+
 }  // namespace
 
 int main(int count, char** values) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write that meets it
   try {
-    return run({values + std::min(count, 1), values + count});
+    return with_stdout(run({values + std::min(count, 1), values + count}));
   } catch (const std::bad_alloc&) {
     return fusediff::fail(fusediff::our_error("out of memory"));
   } catch (const std::exception& thrown) {

@@ -182,7 +182,8 @@ std::vector<std::string> warnings(const FuzzStatus& status) {
 bool compared_nothing(const FuzzStatus& status) {
   const std::uint64_t all = total(checks_by(status.counts, true));
   if (all == 0) return total(status.counts.of_kind("not_checked")) > 0;
-  return of_verdict(status.counts, "skip") + of_verdict(status.counts, "harness_error") == all;
+  const std::uint64_t proved = of_verdict(status.counts, "pass") + of_verdict(status.counts, "finding");
+  return proved == 0 && of_verdict(status.counts, "skip") + of_verdict(status.counts, "harness_error") > 0;
 }
 
 std::string summary_text(const FuzzResult& result, const std::filesystem::path& out) {

@@ -58,7 +58,7 @@ Result<Format> format_of(const po::variables_map& values) {
 std::string written(const CampaignReport& report, Format format, const fs::path& place) {
   switch (format) {
     case Format::kText:
-      return report_text(report);
+      return printable(report_text(report), /*lines=*/true);
     case Format::kJson:
       return report_json(report);
     case Format::kJunit:

@@ -102,11 +102,12 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
 
 // How another value came out, as far as it says anything.
 enum class Seen { kPasses, kSame, kNothing };
-Seen seen_of(const Asked& asked, const Case& c) {
+Seen seen_of(const Asked& asked, const Case& c, bool and_vacuous = true) {
   const std::optional<Verdict> verdict = asked.check(c);
   if (!verdict) return Seen::kNothing;
   if (verdict->finding) return signature_of(*verdict->finding) == asked.signature ? Seen::kSame : Seen::kNothing;
-  const bool passed = verdict->kind == Verdict::Kind::kPass || verdict->kind == Verdict::Kind::kVacuous;
+  const bool passed =
+      verdict->kind == Verdict::Kind::kPass || (and_vacuous && verdict->kind == Verdict::Kind::kVacuous);
   return passed ? Seen::kPasses : Seen::kNothing;
 }
 
@@ -117,7 +118,8 @@ std::optional<std::int64_t> nearest_passing(const Case& c, const DimRule& dim, s
   const std::int64_t most = std::min(direction < 0 ? size : std::max(dim.high, size + 1) - size, kFarthest);
   const auto look = [&](std::int64_t distance) {
     const std::int64_t other = size + direction * distance;
-    const Seen seen = seen_of(asked, at_size(c, asked, dim.name, other));
+    // That nothing shows in nothing is no news.
+    const Seen seen = seen_of(asked, at_size(c, asked, dim.name, other), /*and_vacuous=*/other != 0);
     if (seen == Seen::kSame) same.insert(other);
     return seen == Seen::kPasses;
   };

@@ -77,6 +77,24 @@ std::string quote(std::string_view text) {
   return out + '"';
 }
 
+std::string printable(std::string_view text, bool lines) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if ((static_cast<unsigned char>(c) < 0x20 && !(lines && c == '\n')) || c == 0x7F) {
+      append_control(out, c);
+    } else {
+      out += text.substr(at, length);
+    }
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
 std::string pointer_part(std::string_view key) {
   const std::string quoted = quote(key);
   std::string out;

@@ -11,6 +11,9 @@ namespace fusediff {
 // In double quotes, control characters and quotes escaped, invalid UTF-8 replaced, cut to about 80 bytes with "...".
 std::string quote(std::string_view text);
 
+// For a terminal: control characters escaped, but the line feeds where `lines` says so; invalid UTF-8 replaced. Not cut.
+std::string printable(std::string_view text, bool lines = false);
+
 // One step of a JSON pointer (RFC 6901): "~" and "/" escaped, on one line and cut like a quote.
 std::string pointer_part(std::string_view key);
 

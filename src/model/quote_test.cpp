@@ -32,5 +32,12 @@ TEST(Quote, NamesTheNearest) {
   EXPECT_LT(not_one_of("q", "a dim", std::vector<std::string>(1000, "dim")).size(), 300u);
 }
 
+TEST(Printable, KeepsTextAndEscapesWhatSteersATerminal) {
+  EXPECT_EQ(printable("gr\xC3\xA4"), "gr\xC3\xA4");
+  EXPECT_EQ(printable("a\x1b[31m\nb\x7f"), "a\\u001b[31m\\nb\\u007f");
+  EXPECT_EQ(printable("a\nb\r", /*lines=*/true), "a\nb\\r");
+  EXPECT_EQ(printable("\xff!"), "\xEF\xBF\xBD!");
+}
+
 }  // namespace
 }  // namespace fusediff
