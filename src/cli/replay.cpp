@@ -16,6 +16,7 @@
 #include "model/case_json.h"
 #include "model/finding_json.h"
 #include "model/quote.h"
+#include "report/libraries.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -85,7 +86,7 @@ class Replayer {
     if (!opened.ok()) return opened.error();
     const Result<Bundle> bundle = read_bundle(opened->folder);
     if (!bundle.ok()) return bundle.error();
-    const Result<Setup> setup = setup_for(path, bundle->finding);
+    const Result<Setup> setup = setup_for(path, *bundle);
     if (!setup.ok()) return setup.error();
     Result<CaseFile> file = read_case_file(opened->folder / "case.json");
     if (!file.ok()) return file.error();
@@ -95,14 +96,22 @@ class Replayer {
   }
 
  private:
-  Result<Setup> setup_for(const std::filesystem::path& path, const Finding& finding) const {
+  Result<Setup> setup_for(const std::filesystem::path& path, const Bundle& bundle) const {
+    const Finding& finding = bundle.finding;
+    const bool two_libraries = are_two_libraries(finding, bundle.environment);
+    const bool one_name = finding.targets[0] == finding.targets[1];
+    if (!given_against_ && (given_target_ || one_name) && needs_other_library(finding, bundle.environment)) {
+      const auto words = library_words(finding, bundle.environment);
+      return user_error(path.string() + ": compares two libraries, " + quote(words[0]) + " and " + quote(words[1]) +
+                        "; --against names the other" + (given_target_ ? "" : ", --target the first"));
+    }
     Setup setup = setup_;
     // Seen of one path alone: what it is compared with is the target's default.
-    const bool one_path = finding.targets[0] == finding.targets[1] && finding.paths[0] == finding.paths[1];
+    const bool one_path = one_name && finding.paths[0] == finding.paths[1];
     for (const Side side : kSides) {
       const bool given = side == Side::kTarget ? given_target_ : given_against_;
-      // Another --target is compared with its own other path, as everywhere.
-      if (given || (side == Side::kAgainst && (given_target_ || one_path))) continue;
+      // Another --target is compared with its own other path, as everywhere, unless the bundle has another library.
+      if (given || (side == Side::kAgainst && !two_libraries && (given_target_ || one_path))) continue;
       const Result<std::string> name = side_named(path, finding, side);
       if (!name.ok()) return name.error();
       (side == Side::kTarget ? setup.target : setup.against) = *name;

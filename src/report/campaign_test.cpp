@@ -214,22 +214,54 @@ TEST_F(CampaignFolder, DamagedBundlesAndLinesAreTold) {
 }
 
 TEST(Commands, MinimizeNamesBothSides) {
-  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}),
+  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, Libraries::kTwo),
             "fusediff minimize b/original.json --target mine --against builtin");
-  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, "./mine.so", ""),
+  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, Libraries::kTwo, "./mine.so", ""),
             "fusediff minimize b/original.json --target ./mine.so --against builtin");
-  EXPECT_EQ(minimize_command("b", {"./theirs.so", "$(id)"}),
+  EXPECT_EQ(minimize_command("b", {"./theirs.so", "$(id)"}, Libraries::kTwo),
             "fusediff minimize b/original.json --target TARGET --against AGAINST")
       << "no file that a bundle names";
 }
 
+TEST(Commands, MinimizeNamesNoOtherSideOfTheSameLibrary) {
+  const std::array<std::string, 2> mine = {"mine", "mine"};
+  EXPECT_EQ(minimize_command("b", mine, Libraries::kOne, "./mine.so"),
+            "fusediff minimize b/original.json --target ./mine.so");
+  EXPECT_EQ(minimize_command("b", mine, Libraries::kOne, "./mine.so", "./mine.so:slow"),
+            "fusediff minimize b/original.json --target ./mine.so --against ./mine.so:slow");
+  EXPECT_EQ(minimize_command("b", mine, Libraries::kTwo, "./mine.so"),
+            "fusediff minimize b/original.json --target ./mine.so --against AGAINST")
+      << "the name would find the first library again";
+}
+
+TEST_F(CampaignFolder, CommandsOfABundleFollowItsEnvironment) {
+  write("summary.json", kSummary);
+  Bundle bundle = bundle_of(finding_of(1, FindingClass::kDamage));
+  bundle.finding.targets = {"mine", "mine"};
+  bundle.environment = R"({"target": {"file_xxh3_128": "1"}, "against": {"file_xxh3_128": "1"}})";
+  std::ofstream(*write_bundle(folder_ / "findings", bundle) / "repro.py") << "pass\n";
+  const Result<CampaignReport> one = fold_campaign(folder_);
+  EXPECT_EQ(one->findings[0].minimize.find("--against"), std::string::npos);
+  EXPECT_EQ(one->findings[0].repro.find("other.so"), std::string::npos);
+  bundle.environment = R"({"target": {"file_xxh3_128": "1"}, "against": {"file_xxh3_128": "2"}})";
+  std::ofstream(*write_bundle(folder_ / "findings", bundle) / "repro.py") << "pass\n";
+  const Result<CampaignReport> two = fold_campaign(folder_);
+  EXPECT_NE(two->findings[0].minimize.find(" --against AGAINST"), std::string::npos);
+  EXPECT_NE(two->findings[0].repro.find("path/to/library.so [path/to/other.so]"), std::string::npos);
+}
+
 TEST(Commands, ReproNamesTheLibraryThatIsKnown) {
-  EXPECT_EQ(repro_command("b", "./my ops.so"), "python3 b/repro.py './my ops.so'");
-  EXPECT_EQ(repro_command("b", "planted"), "python3 b/repro.py path/to/library.so");
+  EXPECT_EQ(repro_command("b", OtherLibrary::kNone, "./my ops.so"), "python3 b/repro.py './my ops.so'");
+  EXPECT_EQ(repro_command("b", OtherLibrary::kNone, "planted"), "python3 b/repro.py path/to/library.so");
+  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed), "python3 b/repro.py path/to/library.so [path/to/other.so]");
+  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed, "./a.so"), "python3 b/repro.py ./a.so [path/to/other.so]");
+  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed, "./a.so", "./b.so"), "python3 b/repro.py ./a.so ./b.so");
 }
 
 TEST(Commands, QuoteWhatAShellWouldTakeApart) {
   EXPECT_EQ(replay_command("out/findings/add-damage-1"), "fusediff replay out/findings/add-damage-1");
+  EXPECT_EQ(replay_command("b", "./mine.so", "planted"), "fusediff replay b --target ./mine.so --against planted")
+      << "beside --target no other side is looked up";
   EXPECT_EQ(report_command("my runs"), "fusediff report 'my runs'");
   EXPECT_EQ(replay_command("my runs/it's"), "fusediff replay 'my runs/it'\\''s'");
 }

@@ -18,6 +18,10 @@ std::string shell_word(const std::string& path) {
   return plain ? path : quoted + "'";
 }
 
+bool is_library(const std::string& name) {
+  return name.find(".so") != std::string::npos && name.find(':') == std::string::npos;
+}
+
 }  // namespace
 
 std::string replay_command(const std::filesystem::path& bundle, const std::string& target, const std::string& against) {
@@ -26,12 +30,13 @@ std::string replay_command(const std::filesystem::path& bundle, const std::strin
     return name.find('/') != std::string::npos || name.find(".so") != std::string::npos;
   };
   if (is_file(target)) command += " --target " + shell_word(target);
-  if (is_file(against)) command += " --against " + shell_word(against);
+  // Beside a --target replay looks up no other side.
+  if (is_file(against) || (is_file(target) && !against.empty())) command += " --against " + shell_word(against);
   return command;
 }
 
 std::string minimize_command(const std::filesystem::path& bundle, const std::array<std::string, 2>& targets,
-                             const std::string& target, const std::string& against) {
+                             Libraries libraries, const std::string& target, const std::string& against) {
   // What a bundle names is looked up by name and never opened as a file, by this line no more than by replay.
   const auto named = [](const std::string& chosen, const std::string& in_bundle, const char* otherwise) {
     if (!chosen.empty()) return shell_word(chosen);
@@ -40,14 +45,21 @@ std::string minimize_command(const std::filesystem::path& bundle, const std::arr
     });
     return is_name ? in_bundle : std::string(otherwise);
   };
-  return "fusediff minimize " + shell_word((bundle / "original.json").string()) + " --target " +
-         named(target, targets[0], "TARGET") + " --against " + named(against, targets[1], "AGAINST");
+  const std::string command = "fusediff minimize " + shell_word((bundle / "original.json").string()) + " --target " +
+                              named(target, targets[0], "TARGET");
+  if (libraries == Libraries::kOne && against.empty()) return command;
+  const bool is_told_apart = targets[0] != targets[1];
+  return command + " --against " + named(against, is_told_apart ? targets[1] : "", "AGAINST");
 }
 
-std::string repro_command(const std::filesystem::path& bundle, const std::string& target) {
-  const bool is_library = target.find(".so") != std::string::npos && target.find(':') == std::string::npos;
-  return "python3 " + shell_word((bundle / "repro.py").string()) + " " +
-         (is_library ? shell_word(target) : std::string("path/to/library.so"));
+std::string repro_command(const std::filesystem::path& bundle, OtherLibrary other, const std::string& target,
+                          const std::string& against) {
+  const std::string command = "python3 " + shell_word((bundle / "repro.py").string()) + " ";
+  if (!is_library(target)) {
+    return command + "path/to/library.so" + (other == OtherLibrary::kMayBeNamed ? " [path/to/other.so]" : "");
+  }
+  if (other == OtherLibrary::kNone) return command + shell_word(target);
+  return command + shell_word(target) + " " + (is_library(against) ? shell_word(against) : "[path/to/other.so]");
 }
 
 std::string report_command(const std::filesystem::path& folder) {

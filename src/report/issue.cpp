@@ -3,6 +3,7 @@
 #include "model/finding.h"
 #include "report/commands.h"
 #include "report/issue_parts.h"
+#include "report/libraries.h"
 
 namespace fusediff {
 namespace {
@@ -35,8 +36,11 @@ std::string where(const IssueFacts& facts) {
 std::string how_to_run(const IssueFacts& facts) {
   const std::string slug = slug_of(facts.f);
   const IssueWords& w = facts.w;
-  std::string text = std::string(w.run_repro) + "\n\n```sh\npython3 repro.py path/to/library.so\n```\n\n" +
-                     std::string(w.run_replay) + "\n\n```sh\n" + replay_command(slug, "path/to/library.so") + "\n```\n";
+  const bool other = needs_other_library(facts.f, facts.bundle.environment);
+  std::string text = std::string(w.run_repro) + "\n\n```sh\n" +
+                     repro_command("", other ? OtherLibrary::kMayBeNamed : OtherLibrary::kNone) + "\n```\n\n" +
+                     std::string(w.run_replay) + "\n\n```sh\n" +
+                     replay_command(slug, "path/to/library.so", other ? "path/to/other.so" : "") + "\n```\n";
   if (facts.bundle.replay) {
     text +=
         "\n" +

@@ -90,6 +90,19 @@ TEST(Issue, SaysNumbersAsDecimalAndBitsAndWhatIsNextToTheInput) {
   EXPECT_EQ(text.back(), '\n');
 }
 
+TEST(Issue, ABundleOfTwoLibrariesIsRunWithBoth) {
+  Bundle b = bundle(FindingClass::kDamage);
+  const auto has_other = [&] { return has(issue_text(b, Language::kEnglish), "path/to/other.so"); };
+  EXPECT_FALSE(has_other()) << "the other side comes with fusediff";
+  b.finding.targets = {"lib", "lib"};
+  b.environment = R"({"target": {"file_xxh3_128": "1"}, "against": {"file_xxh3_128": "1"}})";
+  EXPECT_FALSE(has_other());
+  b.environment = R"({"target": {"file_xxh3_128": "1"}, "against": {"file_xxh3_128": "2"}})";
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "python3 repro.py path/to/library.so [path/to/other.so]\n")) << text;
+  EXPECT_TRUE(has(text, "--target path/to/library.so --against path/to/other.so\n")) << text;
+}
+
 TEST(Issue, ChineseSaysTheSameFactsInChinese) {
   const std::string text = issue_text(bundle(FindingClass::kDamage), Language::kChinese);
   EXPECT_TRUE(has(text, "`fused` 1.0000003576 (`0x3f800003`)")) << text;

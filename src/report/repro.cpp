@@ -4,6 +4,7 @@
 
 #include "model/base64.h"
 #include "model/number_text.h"
+#include "report/libraries.h"
 #include "report/python_text.h"
 #include "report/repro_plan.h"
 #include "report/text.h"
@@ -123,8 +124,10 @@ whether the bug is there. Exit code: 1 it is, 0 it is not, 2 this library cannot
 From top to bottom: what was found, the calls to make, numbers, memory, a call, what is looked for, the program, and the
 bytes of the tensors.
 )";
-  if (f.targets[0] != f.targets[1] && !bundle.recording->calls[1].empty()) {
-    text += "\n" + wrapped("The other side is " + f.targets[1] + ", path " + f.paths[1] +
+  if (are_two_libraries(f, bundle.environment) && !bundle.recording->calls[1].empty()) {
+    const std::array<std::string, 2> libraries = library_words(f, bundle.environment);
+    text += "\n" + wrapped("The two sides are two libraries: LIBRARY.so is " + libraries[0] + ", path " + f.paths[0] +
+                               "; the other side is " + libraries[1] + ", path " + f.paths[1] +
                                ". Without AGAINST.so its recorded outputs are compared with.",
                            0);
   }
@@ -141,13 +144,20 @@ import mmap
 import os
 )" + (shares_a_context(bundle) ? "import random\n" : "") +
          R"(import signal
+import stat
 import subprocess
 import sys
 import tempfile
 )" + (shares_a_context(bundle) ? "import threading\n" : "") +
          R"(import time
 
-import numpy as np
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main(), and in the process that loads the libraries
+try:
+    import numpy as np
+except ImportError:
+    print("numpy is needed: apt-get install python3-numpy, or pip install numpy", file=sys.stderr)
+    sys.exit(2)
 
 )";
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/libraries.h"
 #include "report/repro_rule.h"
 #include "report/text.h"
 #include "report/text_cause.h"
@@ -198,6 +199,8 @@ Json finding_plan(const Bundle& bundle) {
   plan["targets"] = f.targets;
   plan["paths"] = f.paths;
   plan["sides"] = side_words(f);
+  plan["two_libraries"] = are_two_libraries(f, bundle.environment);
+  plan["other"] = library_words(f, bundle.environment)[index_of(Side::kAgainst)] + ", path " + f.paths[1];
   plan["rate"] = rate_text(f);
   const Look look = look_of(f);
   if (look == Look::kFills) plan["filled"] = filled_plan(f);

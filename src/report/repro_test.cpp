@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -192,6 +194,113 @@ sys.exit(0 if right and near else 1)
     EXPECT_EQ(run(path / "decode.py", path.string(), path / "said"), 0)
         << name_of(dtype) << ": " << text_of(path / "said");
   }
+}
+
+// A library of testdata/copy_target.cpp.
+std::string library(const char* kind) {
+  return std::string(FUSEDIFF_BIN_DIR) + "/testdata/report_copy_" + kind + ".so";
+}
+
+// y[0] is 1, the other side says 0: two builds of one library with one name and one path.
+Bundle two_builds() {
+  Bundle bundle = bundle_of(FindingClass::kZeroSign, 4);
+  bundle.finding.paths = {"fused", "fused"};
+  bundle.recording->calls[1][0].path = "fused";
+  const float one = 1;
+  std::memcpy(bundle.recording->outputs[0].bytes.data(), &one, sizeof one);
+  bundle.environment =
+      R"({"target": {"file": "a.so", "file_xxh3_128": "1"}, "against": {"file": "b.so", "file_xxh3_128": "2"}})";
+  return bundle;
+}
+
+class ReproRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_python()) GTEST_SKIP() << "no Python with NumPy";
+    folder_ = folder();
+    use(bundle_of(FindingClass::kZeroSign, 4));
+  }
+
+  void use(const Bundle& bundle) { write(folder_ / "repro.py", repro_script(bundle)); }
+
+  // Exit code of `python3 PYTHON_OPTIONS repro.py ARGUMENTS`, run by a shell; said_ is what it writes.
+  int run_with(const std::string& arguments, const std::string& before = "", const std::string& options = "") {
+    const std::string said = "'" + (folder_ / "said").string() + "'";
+    const std::string command = before + " " + kPython + " " + options + " '" + (folder_ / "repro.py").string() +
+                                "' > " + said + " 2>&1 " + arguments;
+    const int code = WEXITSTATUS(std::system(command.c_str()));
+    said_ = text_of(folder_ / "said");
+    EXPECT_THAT(said_, Not(HasSubstr("Traceback")));
+    return code;
+  }
+
+  std::filesystem::path folder_;
+  std::string said_;
+};
+
+TEST_F(ReproRun, ALibraryThatDiesWhileItIsLoadedShowsNothing) {
+  for (const std::string& sides : {library("aborting"), library("plain") + " " + library("aborting")}) {
+    EXPECT_EQ(run_with(sides), 2) << said_;
+    EXPECT_THAT(said_, HasSubstr("cannot use " + library("aborting") + " as a target library: while it was loaded"));
+    EXPECT_THAT(said_, Not(HasSubstr("the bug is")));
+  }
+}
+
+TEST_F(ReproRun, ALibraryThatDiesInTheCallHasTheBug) {
+  EXPECT_EQ(run_with(library("plain") + " --target-option abort"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("the library ended the process: SIGABRT"));
+}
+
+TEST_F(ReproRun, WhatIsNoWholeLibraryIsOneLine) {
+  const std::filesystem::path cut = folder_ / "cut.so", pipe = folder_ / "pipe.so";
+  std::filesystem::remove(cut);
+  std::filesystem::remove(pipe);
+  std::filesystem::copy_file(library("plain"), cut);
+  for (const std::uintmax_t size : {std::uintmax_t{0}, std::uintmax_t{100}, std::uintmax_t{4096}}) {
+    std::filesystem::resize_file(cut, size);
+    EXPECT_EQ(run_with(cut.string()), 2) << said_;
+    EXPECT_EQ(run_with(library("plain") + " " + cut.string()), 2) << said_;
+  }
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::filesystem::path& path : {pipe, folder_}) {
+    EXPECT_EQ(run_with(path.string()), 2) << said_;
+    EXPECT_EQ(said_, "cannot use " + path.string() + " as a target library: it is no regular file\n");
+  }
+}
+
+TEST_F(ReproRun, WithoutNumPyOneLineSaysWhereItIs) {
+  EXPECT_EQ(run_with(library("plain"), "", "-I -S"), 2) << said_;
+  EXPECT_EQ(said_, "numpy is needed: apt-get install python3-numpy, or pip install numpy\n");
+}
+
+TEST_F(ReproRun, NumbersOfTriesBelowOneAreRefused) {
+  for (const char* option : {"--runs 0", "--runs -1", "--runs x", "--seconds 0", "--seconds nan"}) {
+    EXPECT_EQ(run_with(library("plain") + " " + option), 2) << said_;
+    EXPECT_THAT(said_, HasSubstr("is right"));
+  }
+}
+
+TEST_F(ReproRun, AnInterruptEndsItQuietly) {
+  EXPECT_EQ(run_with(library("plain") + " --target-option hang", "timeout --preserve-status -s INT 2"), 130) << said_;
+}
+
+TEST_F(ReproRun, OutputThatCannotBeWrittenIsNoAnswer) {
+  EXPECT_EQ(run_with(library("plain") + " > /dev/full"), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr("this script cannot go on: "));
+}
+
+TEST_F(ReproRun, TwoBuildsOfOneLibraryAreNotTakenForOne) {
+  use(two_builds());
+  EXPECT_EQ(run_with(library("plain") + " --target-option wrong"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("compared with the recorded outputs of mine (b.so), path fused"));
+  EXPECT_EQ(run_with(library("plain")), 0) << said_;
+  EXPECT_EQ(run_with(library("plain") + " " + library("plain") + " --target-option wrong"), 1) << said_;
+  EXPECT_THAT(said_, Not(HasSubstr("recorded outputs of")));
+}
+
+TEST_F(ReproRun, OneLibraryIsBothSides) {
+  EXPECT_EQ(run_with(library("plain")), 0) << said_;
+  EXPECT_THAT(said_, Not(HasSubstr("recorded outputs of")));
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ def other_side(against, say):
         return outputs_alone(against, CALLS["against"][0])
     if FINDING["accused"] == "against":
         accused_calls(None, None)  # says that AGAINST.so is needed
-    say("compared with the recorded outputs of %s, path %s (give AGAINST.so to run it)" % (
-        FINDING["targets"][1], FINDING["paths"][1]))
+    say("compared with the recorded outputs of %s (give AGAINST.so to run it)" % FINDING["other"])
     known = [t["name"] for t in CALLS["target"][0]["outputs"] if "against/" + t["name"] in RECORDED_OUTPUTS]
     return {name: unpack("against/" + name, OUTPUTS, "outputs.safetensors") for name in known}
 

@@ -4,9 +4,9 @@
 def look(target, against, say, args):
     """Element by element against the difference quotient of the forward, else against the f64 backward. The bug is
     there while the gradient is at least half as far away as it was."""
-    side = "against" if FINDING["accused"] == "against" and against else "target"
-    plan = CALLS[side][0]
-    mine = outputs_alone(against if side == "against" else target, plan)
+    side = "against" if FINDING["accused"] == "against" and CALLS["against"] else "target"
+    library, plan = accused_calls(target, against)[0]
+    mine = outputs_alone(library, plan)
     there, asked = False, 0
     for sweep in FINDING["sweeps"]:
         name, dtype, at = sweep["output"], dtype_of(plan, sweep["output"]), sweep["index"]

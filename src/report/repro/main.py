@@ -5,8 +5,7 @@ def accused_calls(target, against):
     """The calls of the side that the finding accuses, with the library that makes them."""
     side = FINDING["accused"]
     if side == "against" and CALLS["against"] and against is None:
-        raise Unusable("the finding accuses %s, path %s: give its library as AGAINST.so" % (
-            FINDING["targets"][1], FINDING["paths"][1]))
+        raise Unusable("the finding accuses %s: give its library as AGAINST.so" % FINDING["other"])
     if side == "against" and CALLS["against"]:
         return [(against, plan) for plan in CALLS["against"]]
     return [(target, plan) for plan in CALLS["target"]]
@@ -21,11 +20,13 @@ def in_own_process(args, say, how="plain"):
         try:
             code = subprocess.run(command, stdout=sys.stderr, timeout=limit).returncode
         except subprocess.TimeoutExpired:
+            must_have_loaded(answer, "it did not come back within %g s" % limit)
             say("the call did not come back within %g s" % limit)
             return None
         if not os.path.exists(answer):
             signals = {s.value: s.name for s in signal.Signals}
             how_ended = signals.get(-code, -code) if code < 0 else "exit code %d" % code
+            must_have_loaded(answer, "the process ended: %s" % how_ended)
             say("the library ended the process: %s" % how_ended)
             return None
         with open(answer) as file:
@@ -37,15 +38,49 @@ def in_own_process(args, say, how="plain"):
     return found["there"]
 
 
+def load(args, path, options):
+    """The library; while it is being loaded, its path stands in a file beside the answer."""
+    with open(args.answer + ".loading", "w") as file:
+        file.write(path)
+    return Library(path, options)
+
+
+def loaded(args):
+    """From here on what becomes of the process is the doing of a call."""
+    os.rename(args.answer + ".loading", args.answer + ".loaded")
+
+
+def must_have_loaded(answer, how_ended):
+    """A process that ends before both libraries are loaded says nothing about a call."""
+    if os.path.exists(answer + ".loaded"):
+        return
+    path = "the library"
+    if os.path.exists(answer + ".loading"):
+        with open(answer + ".loading") as file:
+            path = file.read()
+    raise Unusable("cannot use %s as a target library: while it was loaded %s" % (path, how_ended))
+
+
+def must_be_a_file(path):
+    """Said before anything opens it: opening a pipe would wait for its other end."""
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError) as error:
+        raise Unusable("cannot use %s as a target library: %s" % (path, getattr(error, "strerror", None) or error))
+    if not regular:
+        raise Unusable("cannot use %s as a target library: it is no regular file" % path)
+
+
 def answer(args):
     """The part that loads the libraries. Its answer is a file: nothing that a library prints is taken for it."""
     lines, there, unusable = [], None, ""
     np.seterr(all="ignore")
     try:
-        target = Library(args.library, args.target_option)
-        against = target if FINDING["targets"][0] == FINDING["targets"][1] else None
+        target = load(args, args.library, args.target_option)
+        against = None if FINDING["two_libraries"] else target
         if args.against:
-            against = Library(args.against, args.against_option)
+            against = load(args, args.against, args.against_option)
+        loaded(args)
         there = look(target, against, lines.append, args)
     except Unusable as error:
         unusable = str(error)
@@ -62,29 +97,72 @@ def decide_plainly(args, say):
     return True if found is None else found  # a library that does not survive the call has a bug at least as bad
 
 
-def main():
+def number_from(kind, least, most):
+    """An option's type: a number of that kind in least..most."""
+    def number(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError("%r: a number from %g to %g is right" % (text, least, most))
+        return value
+    return number
+
+
+def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", metavar="LIBRARY.so", help="the target library: %s" % FINDING["targets"][0])
     parser.add_argument("against", metavar="AGAINST.so", nargs="?", help="the library of the other side")
     parser.add_argument("--target-option", default="", metavar="TEXT", help="what open() is given")
     parser.add_argument("--against-option", default="", metavar="TEXT", help="likewise, for AGAINST.so")
-    parser.add_argument("--runs", type=int, metavar="N", help="tries at most, where one may not show it")
-    parser.add_argument("--seconds", type=float, default=20, metavar="S", help="time for all tries (%(default)s)")
+    parser.add_argument("--runs", type=number_from(int, 1, 10**9), metavar="N",
+                        help="tries at most, where one may not show it")
+    parser.add_argument("--seconds", type=number_from(float, 0.001, 10**6), default=20, metavar="S",
+                        help="time for all tries (%(default)s)")
     parser.add_argument("--answer", help=argparse.SUPPRESS)
     parser.add_argument("--how", default="plain", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.answer:
-        answer(args)
+    return parser.parse_args()
+
+
+def judge(args):
+    for path in [args.library] + ([args.against] if args.against else []):
+        must_be_a_file(path)
     print(FINDING["headline"])
     print("  " + FINDING["comparison"])
     for line in FINDING["words"]:
         print("  recorded: " + line)
-    try:
-        there = globals().get("decide", decide_plainly)(args, lambda line: print("  now: " + line))
-    except Unusable as error:
-        print(error, file=sys.stderr)
-        return 2
+    there = globals().get("decide", decide_plainly)(args, lambda line: print("  now: " + line))
     print("the bug is there" if there else "the bug is not there")
     return 1 if there else 0
+
+
+def main():
+    args = options()
+    if args.answer:
+        answer(args)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = judge(args)
+        sys.stdout.flush()
+        return code
+    except Unusable as error:
+        return unable(error, 2)
+    except KeyboardInterrupt:
+        return unable("interrupted", 130)
+    except OSError as error:
+        return unable("this script cannot go on: %s" % error, 2)
+
+
+def unable(why, code):
+    """One line, where it can be written still, and nothing more from here on."""
+    for stream, text in ((sys.stdout, ""), (sys.stderr, "%s\n" % why)):
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError:  # what is left in it would be tried again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
 
 
