@@ -287,6 +287,7 @@ TEST_F(ReproRun, AnInterruptEndsItQuietly) {
 TEST_F(ReproRun, OutputThatCannotBeWrittenIsNoAnswer) {
   EXPECT_EQ(run_with(library("plain") + " > /dev/full"), 2) << said_;
   EXPECT_THAT(said_, HasSubstr("this script cannot go on: "));
+  EXPECT_EQ(run_with(library("plain") + " >&-"), 0) << "nobody asked for words";
 }
 
 TEST_F(ReproRun, TwoBuildsOfOneLibraryAreNotTakenForOne) {

@@ -138,6 +138,10 @@ def judge(args):
 
 
 def main():
+    for name in ("stdout", "stderr"):  # closed, it says nothing; the exit code does
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))
+        getattr(sys, name).reconfigure(errors="backslashreplace")
     args = options()
     if args.answer:
         answer(args)
@@ -151,8 +155,8 @@ def main():
         return unable(error, 2)
     except KeyboardInterrupt:
         return unable("interrupted", 130)
-    except OSError as error:
-        return unable("this script cannot go on: %s" % error, 2)
+    except Exception as error:  # nothing but an answer may end in 1
+        return unable("this script cannot go on: %s: %s" % (type(error).__name__, error), 2)
 
 
 def unable(why, code):
