@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "model/number_text.h"
+#include "model/quote.h"
 #include "oracle/bits.h"
 
 namespace fusediff {
@@ -64,6 +65,12 @@ Where where_of(const ManifestOutput& a, const ManifestOutput& b) {
     return where;
   }
   return where;
+}
+
+// As a terminal may show it: quoted where there is a control character in it.
+std::string plain(const std::string& text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  return std::any_of(text.begin(), text.end(), is_control) ? quote(text) : text;
 }
 
 std::string named(const ManifestLine& line) {
@@ -148,7 +155,7 @@ class Comparing {
                     const std::vector<const ManifestLine*>& new_lines) {
     const ManifestLine& a = *old_lines.front();
     const ManifestLine& b = *new_lines.front();
-    if (a.status != b.status) return change(b, "status " + a.status + " -> " + b.status);
+    if (a.status != b.status) return change(b, "status " + plain(a.status) + " -> " + plain(b.status));
     if (a.inputs != b.inputs)
       return change(b, "received other inputs: what it is given is computed by another path, or drawn otherwise");
     for (const ManifestLine* line : old_lines) {
@@ -158,7 +165,7 @@ class Comparing {
       };
       const auto at = std::find_if(new_lines.begin(), new_lines.end(), same_name);
       if (at == new_lines.end()) {
-        change(*line, "output " + line->output->name + " is not given any more");
+        change(*line, "output " + plain(line->output->name) + " is not given any more");
       } else {
         compare_output(*line, **at);
       }
@@ -168,7 +175,7 @@ class Comparing {
         return other->output && line->output && other->output->name == line->output->name;
       };
       if (line->output && std::none_of(old_lines.begin(), old_lines.end(), same_name))
-        change(*line, "output " + line->output->name + " is new");
+        change(*line, "output " + plain(line->output->name) + " is new");
     }
   }
 
@@ -178,7 +185,8 @@ class Comparing {
     const std::string dtype(name_of(y.dtype));
     ManifestGroup& group = groups_[{b.op, b.side, y.name, dtype}];
     group.op = b.op, group.side = b.side, group.output = y.name, group.dtype = dtype;
-    if (x.dtype != y.dtype || x.shape != y.shape) return change(b, "output " + y.name + " has another shape or dtype");
+    if (x.dtype != y.dtype || x.shape != y.shape)
+      return change(b, "output " + plain(y.name) + " has another shape or dtype");
     if (x.hash == y.hash) {
       ++group.same;
       return;
@@ -209,7 +217,7 @@ class Comparing {
 };
 
 void list(std::string& text, const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += "  " + names[i] + "\n";
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += "  " + plain(names[i]) + "\n";
   if (names.size() > kMostNamed) text += "  and " + std::to_string(names.size() - kMostNamed) + " more\n";
 }
 
@@ -235,14 +243,15 @@ ManifestComparison compare(const Manifest& before, const Manifest& after) { retu
 
 std::string describe(const ManifestComparison& comparison) {
   std::string text;
-  for (const std::string& line : comparison.set_up) text += "between the two: " + line + "\n";
+  for (const std::string& line : comparison.set_up) text += "between the two: " + plain(line) + "\n";
   std::int64_t same = 0;
   for (const ManifestGroup& group : comparison.groups) {
     same += group.same;
     if (group.changed + group.agreed + group.not_deterministic == 0) continue;
-    text += group.op + " " + group.output + " " + group.dtype + ", " + group.side + ": " + counts_of(group) + "\n";
+    text += plain(group.op) + " " + plain(group.output) + " " + group.dtype + ", " + plain(group.side) + ": " +
+            counts_of(group) + "\n";
     if (group.changed == 0) continue;
-    text += "  " + group.example + "\n";
+    text += "  " + plain(group.example) + "\n";
     if (group.first) {
       text +=
           "  first at index " + std::to_string(*group.first) + ": " + group.values[0] + " -> " + group.values[1] + "\n";
@@ -253,7 +262,7 @@ std::string describe(const ManifestComparison& comparison) {
   }
   std::vector<std::string> changes;
   for (const ManifestChange& c : comparison.changes)
-    changes.push_back(c.op + ", " + c.side + ": " + c.what + ": " + c.file);
+    changes.push_back(plain(c.op) + ", " + plain(c.side) + ": " + c.what + ": " + plain(c.file));
   if (!changes.empty()) text += "other changes:\n";
   list(text, changes);
   const std::array<const char*, 2> which = {"only in the old manifest", "only in the new one"};

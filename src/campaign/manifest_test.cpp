@@ -117,6 +117,24 @@ TEST(ManifestCompare, WhatAgreeAllowsAndWhatIsNotDeterministicIsCountedAndNoChan
   EXPECT_EQ(loose.groups.at(0).not_deterministic, 1);
 }
 
+TEST(ManifestCompare, ATerminalIsShownNoControlCharacters) {
+  Manifest before = manifest_of({{case_of(1), ran({1})}, {case_of(2), ran({1})}, {case_of(3), ran({1})}});
+  Manifest after = before;
+  for (Manifest* manifest : {&before, &after}) {
+    for (ManifestLine& line : manifest->lines) line.file += "\x1b[2J\n", line.op += "\x7f";
+  }
+  after.lines[0].status = "\x1b]0;x\x07";
+  after.lines[1].output->name = "y\x1b[31m\n";
+  after.lines[2].case_hash = std::string(32, '0');
+  after.versions[0] = "1\x1b[0m";
+  const ManifestComparison comparison = compare(before, after);
+  const std::string text = describe(comparison);
+  EXPECT_THAT(text, HasSubstr("status ok -> \"\\u001b]0;x\\u0007\""));
+  EXPECT_THAT(text, HasSubstr("output \"y\\u001b[31m\\n\" is new"));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F)) << text;
+  EXPECT_EQ(text.find("[2J\n"), std::string::npos);
+}
+
 TEST(ManifestCompare, StatusInputsAndHeadersAreToldApart) {
   const Manifest before = manifest_of({{case_of(1), ran({1})}, {case_of(2), ran({1})}, {case_of(3), ran({1})}});
   RanCase failed = ran({});

@@ -33,6 +33,26 @@ OptionSet options() {
   return set;
 }
 
+// A folder may hold notes of its owner, which are left out; what fusediff wrote or reads must go into the archive.
+bool is_part_of_bundle(const std::string& name) {
+  return !name.starts_with('.') &&
+         (name.ends_with(".json") || name.ends_with(".safetensors") || name == "ISSUE.md" || name == "repro.py");
+}
+
+// Before anything is read: a pipe would be waited for.
+Status check_parts(const fs::path& folder) {
+  std::error_code code;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+    const std::string name = at->path().filename().string();
+    const fs::file_type type = at->symlink_status(code).type();
+    if (!is_part_of_bundle(name) || type == fs::file_type::regular) continue;
+    return user_error(folder.string() + ": " + quote(name) +
+                      (type == fs::file_type::symlink ? " is a link" : " is no regular file") +
+                      ", which is not packed, and the bundle needs it; a regular file is right");
+  }
+  return code ? user_error(folder.string() + ": cannot be read: " + code.message()) : Status();
+}
+
 // Regular files under plain names; what else is there is no part of a bundle and said to be left out.
 std::vector<PackedFile> files_of(const fs::path& folder, const std::string& slug) {
   std::vector<PackedFile> files;
@@ -43,7 +63,8 @@ std::vector<PackedFile> files_of(const fs::path& folder, const std::string& slug
     if (plain) {
       files.push_back({slug + "/" + name, at->path()});
     } else {
-      std::cerr << "note: " << (folder / name).string() << " is left out: not a regular file of a bundle\n";
+      std::cerr << "note: " << folder.string() << ": " << quote(name)
+                << " is left out: not a regular file of a bundle\n";
     }
   }
   return files;
@@ -57,6 +78,7 @@ Result<fs::path> packed(const fs::path& folder, const std::string& output) {
   if (!fs::exists(folder / "finding.json", code)) {
     return user_error(folder.string() + ": is not a bundle: finding.json is missing");
   }
+  if (Status parts = check_parts(folder); !parts.ok()) return parts.error();
   const Result<Bundle> bundle = read_bundle(folder);
   if (!bundle.ok()) return bundle.error();
   const std::string slug = slug_of(bundle->finding);

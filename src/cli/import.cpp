@@ -182,6 +182,18 @@ Result<const Operator*> operator_of(const po::variables_map& values, const Targe
   return user_error("--op: " + not_one_of(name, "an operator of " + target.name, known));
 }
 
+// Of the folder and those above it the ones that are not there, the innermost first.
+std::vector<fs::path> absent_folders(fs::path folder) {
+  std::vector<fs::path> absent;
+  std::error_code code;
+  if (!folder.has_filename()) folder = folder.parent_path();  // "out/"
+  while (!folder.empty() && !fs::exists(folder, code)) {
+    absent.push_back(folder);
+    folder = folder.parent_path();
+  }
+  return absent;
+}
+
 class Importer {
  public:
   Importer(const po::variables_map& values, const Target& target, const TensorOptions& options)
@@ -240,8 +252,11 @@ int run_import(const Arguments& arguments) {
   TargetLoader loader(target_folders());
   const Result<const Target*> target = open_target(loader, (**parsed)["target"].as<std::string>());
   if (!target.ok()) return fail(target.error());
+  const std::vector<fs::path> made_here = absent_folders(wanted->out);
   if (Status made = make_directories(wanted->out); !made.ok()) return fail(made.error());
   const int code = Importer(**parsed, **target, *wanted).run(sources);
+  std::error_code ignored;
+  for (const fs::path& folder : made_here) fs::remove(folder, ignored);  // those alone that are empty
   std::cout << std::flush;
   return code;
 }

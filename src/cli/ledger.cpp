@@ -1,6 +1,14 @@
 // fusediff ledger: entries of the file of known signatures.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <iostream>
+#include <utility>
 
 #include "base/files.h"
 #include "cli/options.h"
@@ -42,22 +50,75 @@ std::string text_of(const po::variables_map& values, const char* name) {
   return values.count(name) == 0 ? "" : values[name].as<std::string>();
 }
 
+// "": not given.
+Result<std::string> line_of(const po::variables_map& values, const char* name) {
+  std::string text = text_of(values, name);
+  if (is_one_line(text)) return text;
+  return user_error("--" + std::string(name) + ": " + quote(text) +
+                    " has a line break or another control character; one line of text is right");
+}
+
+Status read_scope(const std::string& scope, LedgerEntry& entry) {
+  const std::size_t colon = scope.find(':');
+  entry.target = scope.substr(0, colon);
+  if (colon != std::string::npos) entry.version = scope.substr(colon + 1);
+  const auto wrong = [&](const char* what) {
+    return user_error("--scope: " + quote(scope) + what + "; TARGET or TARGET:VERSION is right");
+  };
+  if (entry.target.empty()) return wrong(" names no target");
+  if (colon != std::string::npos && entry.version.empty()) return wrong(" names no version");
+  return {};
+}
+
 Result<LedgerEntry> entry_of(const po::variables_map& values) {
   LedgerEntry entry;
+  for (const char* name : {"issue", "reason", "scope"}) {
+    if (const Result<std::string> line = line_of(values, name); !line.ok()) return line.error();
+  }
   entry.issue = text_of(values, "issue");
   if (entry.issue.empty()) return user_error("ledger add: no issue is named; --issue LINK is right");
   entry.reason = text_of(values, "reason");
   entry.expires = text_of(values, "expires");
-  if (!entry.expires.empty() && !is_date(entry.expires))
+  if (values.count("expires") != 0 && !is_date(entry.expires))
     return user_error("--expires: " + quote(entry.expires) +
                       " is no date; a day of the calendar like 2027-01-31 is right");
-  const std::string scope = text_of(values, "scope");
-  const std::size_t colon = scope.find(':');
-  entry.target = scope.substr(0, colon);
-  if (colon != std::string::npos) entry.version = scope.substr(colon + 1);
-  if (entry.target.empty() && !entry.version.empty())
-    return user_error("--scope: " + quote(scope) + " names no target; TARGET or TARGET:VERSION is right");
+  if (!entry.expires.empty() && entry.expires < today())
+    return user_error("--expires: " + entry.expires + " is over; today, " + today() + ", or a later day is right");
+  if (values.count("scope") != 0) {
+    if (Status read = read_scope(text_of(values, "scope"), entry); !read.ok()) return read.error();
+  }
   return entry;
+}
+
+// Of one ledger: from reading to renaming nobody else who takes it does. It is the folder that is locked, as the file
+// is another one after each change; so nothing is left beside the ledger.
+class LedgerLock {
+ public:
+  static Result<LedgerLock> take(const fs::path& file) {
+    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    LedgerLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int locked = lock.folder_ < 0 ? -1 : ::flock(lock.folder_, LOCK_EX);
+    while (lock.folder_ >= 0 && locked != 0 && errno == EINTR) locked = ::flock(lock.folder_, LOCK_EX);
+    if (locked == 0) return lock;
+    return user_error(file.string() + ": cannot lock the folder that it is in: " + std::strerror(errno));
+  }
+  LedgerLock(LedgerLock&& other) noexcept : folder_(std::exchange(other.folder_, -1)) {}
+  LedgerLock& operator=(LedgerLock&&) = delete;
+  ~LedgerLock() {
+    if (folder_ >= 0) ::close(folder_);
+  }
+
+ private:
+  explicit LedgerLock(int folder) : folder_(folder) {}
+
+  int folder_;  // descriptor
+};
+
+// The file behind links, so that all names of it have the same lock and a link stays one.
+fs::path behind_links(const fs::path& file) {
+  std::error_code code;
+  const fs::path real = fs::canonical(file, code);
+  return code ? file : real;
 }
 
 // true: in place of one that was there.
@@ -76,10 +137,20 @@ bool put(const LedgerEntry& entry, Ledger& ledger) {
 int add(const po::variables_map& values, const std::vector<std::string>& bundles) {
   if (bundles.empty())
     return fail(user_error("ledger add: no bundle is named; fusediff ledger add BUNDLE... is right"));
-  const fs::path file = text_of(values, "ledger");
-  if (file.empty()) return fail(user_error("ledger add: no ledger is named; --ledger FILE is right"));
+  if (text_of(values, "ledger").empty())
+    return fail(user_error("ledger add: no ledger is named; --ledger FILE is right"));
   const Result<LedgerEntry> entry = entry_of(values);
   if (!entry.ok()) return fail(entry.error());
+  std::vector<LedgerEntry> entries;
+  for (const std::string& path : bundles) {
+    const Result<Bundle> bundle = read_bundle(path, BundleTensors::kLeft);
+    if (!bundle.ok()) return fail(bundle.error());
+    entries.push_back(*entry);
+    entries.back().signature = signature_of(bundle->finding);
+  }
+  const fs::path file = behind_links(text_of(values, "ledger"));
+  const Result<LedgerLock> lock = LedgerLock::take(file);
+  if (!lock.ok()) return fail(lock.error());
   Ledger ledger{file, {}};
   std::error_code code;
   if (fs::exists(file, code)) {
@@ -88,13 +159,7 @@ int add(const po::variables_map& values, const std::vector<std::string>& bundles
     ledger = *std::move(read);
   }
   std::string said;
-  for (const std::string& path : bundles) {
-    const Result<Bundle> bundle = read_bundle(path);
-    if (!bundle.ok()) return fail(bundle.error());
-    LedgerEntry of_bundle = *entry;
-    of_bundle.signature = signature_of(bundle->finding);
-    said += (put(of_bundle, ledger) ? "updated  " : "added  ") + of_bundle.signature + "\n";
-  }
+  for (const LedgerEntry& one : entries) said += (put(one, ledger) ? "updated  " : "added  ") + one.signature + "\n";
   if (const Status written = write_file(file, write_ledger(ledger)); !written.ok()) return fail(written.error());
   std::cout << said << std::flush;
   return kExitClean;

@@ -14,6 +14,7 @@
 #include "cli/case_check.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
+#include "model/quote.h"
 
 namespace fusediff {
 namespace {
@@ -74,6 +75,7 @@ class Maker {
     }
     if (left_out > 0)
       std::cerr << "note: " << left_out << " cases of operators that are not compared here are left out\n";
+    if (manifest.lines.empty()) return user_error("manifest: no case here could be run; nothing was compared");
     return manifest;
   }
 
@@ -199,11 +201,14 @@ int compare_manifests(const po::variables_map& values, const Setup& setup, bool 
   const Result<Manifest> after = is_file ? read_manifest(rest.front()) : made_now(setup, rest, &*before);
   if (is_interrupted()) return interrupted_exit_code();
   if (!after.ok()) return fail(after.error());
+  const ManifestComparison comparison = compare(*before, *after);
+  if (comparison.cases == 0)
+    return fail(user_error("--compare: " + quote(values["compare"].as<std::string>()) +
+                           " has no case in common with what it is compared with; nothing was compared"));
   if (values.count("output") != 0) {
     if (Status written = write_file(values["output"].as<std::string>(), write_manifest(*after)); !written.ok())
       return fail(written.error());
   }
-  const ManifestComparison comparison = compare(*before, *after);
   std::cout << (json ? write_comparison(comparison) + "\n" : describe(comparison)) << std::flush;
   return comparison.is_changed() ? kExitFindings : kExitClean;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "import/destination.h"
 #include "import/dims.h"
 #include "import/vendor_ops.h"
 #include "model/call.h"
@@ -268,6 +269,20 @@ class RowCase {
   Case c_;
 };
 
+// A case that is to be written.
+struct RowFile {
+  fs::path place;
+  std::string text;
+  std::string line;  // what a person is told
+};
+
+std::string line_of(const Case& c, const std::vector<std::string>& notes) {
+  std::string line = c.op;
+  for (const auto& [dim, size] : c.dims) line += " " + dim + "=" + std::to_string(size);
+  for (const std::string& note : notes) line += "; " + note;
+  return line;
+}
+
 }  // namespace
 
 std::span<const SuiteFormat> suite_formats() { return kFormats; }
@@ -293,26 +308,26 @@ Result<int> import_suite(const fs::path& file, const SuiteFormat& format, const 
   const auto in_file = [&](const std::string& what) { return user_error(quote(file.string()) + ": " + what); };
   const Result<std::vector<SuiteRow>> rows = format.read(*text);
   if (!rows.ok()) return in_file(rows.error().what);
-  std::set<std::string> names;
-  int written = 0;
+  std::vector<RowFile> files;
+  FileNames names;
   std::string first;
   for (const SuiteRow& row : *rows) {
+    const std::string name = names.take(row.name);
     std::vector<std::string> notes;
-    Result<Case> c = case_of_row(row, schema, options.max_bytes, notes);
-    std::string name = file_name_of(row.name);
-    for (int i = 2; !names.insert(name).second; ++i) name = file_name_of(row.name) + "_" + std::to_string(i);
-    const fs::path place = options.out / (name + ".json");
-    Status wrote = c.ok() ? write_file(place, write_case(*c, 2) + "\n") : Status(c.error());
-    if (!wrote.ok()) {
-      if (first.empty()) first = row.name + ": " + wrote.error().what;
-      say("no case: " + row.name + ": " + wrote.error().what);
+    const Result<Case> c = case_of_row(row, schema, options.max_bytes, notes);
+    if (!c.ok()) {
+      if (first.empty()) first = row.name + ": " + c.error().what;
+      say("no case: " + row.name + ": " + c.error().what);
       continue;
     }
+    files.push_back({options.out / (name + ".json"), write_case(*c, 2) + "\n", line_of(*c, notes)});
+    if (Status may = may_write(files.back().place, files.back().text); !may.ok()) return may.error();
+  }
+  int written = 0;
+  for (const RowFile& one : files) {
+    if (Status wrote = write_file(one.place, one.text); !wrote.ok()) return wrote.error();
     ++written;
-    std::string line = "case " + place.string() + ": " + c->op;
-    for (const auto& [dim, size] : c->dims) line += " " + dim + "=" + std::to_string(size);
-    for (const std::string& note : notes) line += "; " + note;
-    say(line);
+    say("case " + one.place.string() + ": " + one.line);
   }
   if (written == 0) return in_file(first.empty() ? "no case stands in it" : first);
   return written;

@@ -50,7 +50,8 @@ Result<std::vector<SuiteRow>> read_ttk(std::string_view text);
 Result<Case> case_of_row(const SuiteRow& row, const Schema& schema, std::uint64_t max_bytes,
                          std::vector<std::string>& notes);
 
-// Writes a case each row into the folder, a line each; the result is how many. An error where none could be written.
+// Writes a case each row into the folder, a line each; the result is how many. An error where none could be written, or
+// where a file of one of them is there already with other content: then nothing is written.
 Result<int> import_suite(const std::filesystem::path& file, const SuiteFormat& format, const Schema& schema,
                          const TensorOptions& options, const Say& say);
 

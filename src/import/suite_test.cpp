@@ -70,6 +70,18 @@ TEST_F(Suites, RowsOfTtkBecomeCasesOrSayWhyNot) {
   EXPECT_THAT(said_, Contains(HasSubstr("no case: no_literal: attributes: character 12")));
 }
 
+TEST_F(Suites, WhatIsThereWithOtherContentIsKeptAndNothingIsWritten) {
+  ASSERT_TRUE(import(kData + "ttk_mhc.csv").ok());
+  ASSERT_TRUE(import(kData + "ttk_mhc.csv").ok());  // the same content
+  std::filesystem::remove(folder_ / "out/small_grad.json");
+  put("out/small_nograd.json", "mine");
+  const Result<int> again = import(kData + "ttk_mhc.csv");
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().what, HasSubstr((folder_ / "out/small_nograd.json").string() + ": is there already"));
+  EXPECT_EQ(*read_file(folder_ / "out/small_nograd.json", 100), "mine");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/small_grad.json"));
+}
+
 // The suites of others, where they stand beside the checkout.
 TEST_F(Suites, PublicSuitesAreThirteenCases) {
   const std::filesystem::path real = FUSEDIFF_SOURCE_DIR "/../shared/data/ascend";

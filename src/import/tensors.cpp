@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "import/case_plan.h"
+#include "import/destination.h"
 #include "model/call.h"
 #include "model/case_json.h"
 #include "model/quote.h"
@@ -51,7 +52,7 @@ class Import {
     const std::string stem = options_.name.empty() ? files.front().path.stem().string() : options_.name;
     for (const TensorGroup& group : matching->groups) {
       CasePlan plan;
-      plan.name = unique_name(group.name.empty() ? stem : stem + "_" + group.name);
+      plan.name = names_.take(group.name.empty() ? stem : stem + "_" + group.name);
       Status planned = Planner(op_, options_, pool_, say_).plan(group, plan);
       if (planned.ok()) planned = open(plan);
       if (!planned.ok()) {
@@ -60,9 +61,14 @@ class Import {
         plans_.push_back(std::move(plan));
       }
     }
-    const Status copied = copy(files);
-    for (CasePlan& plan : plans_) finish(plan, copied);
-    if (!copied.ok()) return copied.error();
+    Status ready = may_write_all(MadeFile::kSizeOnly);
+    if (ready.ok()) ready = copy(files);
+    if (ready.ok()) {
+      for (CasePlan& plan : plans_) check(plan);
+      ready = may_write_all(MadeFile::kWhole);
+    }
+    for (CasePlan& plan : plans_) finish(plan, ready);
+    if (!ready.ok()) return ready.error();
     if (written_ == 0 && failure_) return *failure_;
     return written_;
   }
@@ -106,13 +112,6 @@ class Import {
                                                          " has this name; --map INPUT=" + tensor.name + " would use it"
                                                    : tensor.problem;
     say_("not used: " + quote(tensor.name) + " " + tensor.type.text + " " + shape_text(tensor.shape) + ": " + why);
-  }
-
-  std::string unique_name(const std::string& wanted) {
-    const std::string base = file_name_of(wanted);
-    std::string name = base;
-    for (int i = 2; !names_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
-    return name;
   }
 
   void give_up(CasePlan& plan, const Error& why) {
@@ -199,16 +198,32 @@ class Import {
     return {};
   }
 
-  void finish(CasePlan& plan, const Status& copied) {
+  void check(CasePlan& plan) {
+    if (plan.made.empty()) return;
+    if (Status fine = check_roles(plan); !fine.ok()) give_up(plan, fine.error());
+  }
+
+  fs::path place_of(const CasePlan& plan, const char* ending) const { return options_.out / (plan.name + ending); }
+  static std::string text_of(const CasePlan& plan) { return write_case(plan.c, 2) + "\n"; }
+
+  Status may_write_all(MadeFile known) const {
+    for (const CasePlan& plan : plans_) {
+      if (plan.made.empty()) continue;
+      if (Status may = may_write(place_of(plan, ".json"), text_of(plan)); !may.ok()) return may;
+      if (Status may = may_write(place_of(plan, ".safetensors"), plan.made, known); !may.ok()) return may;
+    }
+    return {};
+  }
+
+  void finish(CasePlan& plan, const Status& ready) {
     std::error_code code;
-    if (!copied.ok() && !plan.made.empty()) fs::remove(plan.made, code);
-    if (!copied.ok() || plan.made.empty()) return;
-    if (Status fine = check_roles(plan); !fine.ok()) return give_up(plan, fine.error());
-    const fs::path beside = options_.out / (plan.name + ".safetensors");
-    const fs::path file = options_.out / (plan.name + ".json");
+    if (!ready.ok() && !plan.made.empty()) fs::remove(plan.made, code);
+    if (!ready.ok() || plan.made.empty()) return;
+    const fs::path beside = place_of(plan, ".safetensors");
+    const fs::path file = place_of(plan, ".json");
     if (::rename(plan.made.c_str(), beside.c_str()) != 0)
       return give_up(plan, user_error(beside.string() + ": cannot write: " + std::strerror(errno)));
-    if (Status wrote = write_file(file, write_case(plan.c, 2) + "\n"); !wrote.ok()) return give_up(plan, wrote.error());
+    if (Status wrote = write_file(file, text_of(plan)); !wrote.ok()) return give_up(plan, wrote.error());
     ++written_;
     std::string line = "case " + file.string() + ":" + with_commas(plan.c.dims);
     for (const Taken& taken : plan.taken) {
@@ -228,7 +243,7 @@ class Import {
   std::set<std::string> said_;
   std::vector<std::vector<CapturedTensor>> tensors_;  // [file]
   std::vector<Pooled> pool_;
-  std::set<std::string> names_;
+  FileNames names_;
   std::vector<CasePlan> plans_;
   std::optional<Error> failure_;
   int written_ = 0;
@@ -236,16 +251,6 @@ class Import {
 };
 
 }  // namespace
-
-std::string file_name_of(std::string_view text) {
-  std::string name;
-  for (const char c : text.substr(0, 100)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || (c == '.' && !name.empty());
-    name += plain ? c : '_';
-  }
-  return name.empty() ? "captured" : name;
-}
 
 Result<int> import_tensors(const std::vector<CapturedFile>& files, const Operator& op, const TensorOptions& options,
                            const Say& say) {

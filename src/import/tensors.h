@@ -40,12 +40,10 @@ struct CapturedFile {
 
 // The files' tensors together: one pool of names (several .npy), or one file alone. The result: how many cases were
 // written; each, and each tensor that is not used, is a line. A group that makes no case is a line where others do, and
-// the error where none does.
+// the error where none does. Nothing is written where a file of one of the cases is
+// there already with other content: an error that names it.
 Result<int> import_tensors(const std::vector<CapturedFile>& files, const Operator& op, const TensorOptions& options,
                            const Say& say);
-
-// A name for a file, of letters, digits, "_", "-" and "." only, never beginning with ".".
-std::string file_name_of(std::string_view text);
 
 // "8", "0.5", "true", "softmax" as a value that the attribute takes.
 Result<AttrValue> attr_value(const AttrRule& rule, const std::string& text);

@@ -76,6 +76,28 @@ TEST_F(Tensors, NamesThatDifferAreMappedAndLeadingAxesJoined) {
   EXPECT_THAT(said_, Contains(HasSubstr("[1, 2, 4] is taken as [2, 4]")));
 }
 
+TEST_F(Tensors, WhatIsThereWithOtherContentIsKeptAndNothingIsWritten) {
+  const auto scores = [](float last) { return npy_of("<f4", "(2, 4)", bytes_of<float>({1, 2, 3, 4, 5, 6, 7, last})); };
+  const auto steps = [&](const char* name, float last) {
+    const auto file = folder_ / name / "x.npz";
+    std::filesystem::create_directories(file.parent_path());
+    write_zip(file, {{"a/x.npy", npy_of("<f4", "(2, 4)", bytes_of(kScores))}, {"b/x.npy", scores(last)}}, false);
+    return file;
+  };
+  options_.attrs["k"] = "2";
+  ASSERT_TRUE(import(steps("p", 8), "moe_gating_topk").ok());
+  ASSERT_TRUE(import(steps("again", 8), "moe_gating_topk").ok());
+  std::filesystem::remove(folder_ / "out/x_a.json");
+  std::filesystem::remove(folder_ / "out/x_a.safetensors");
+  const Result<int> other = import(steps("q", 9), "moe_gating_topk");
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().what, HasSubstr((folder_ / "out/x_b.safetensors").string() + ": is there already"));
+  EXPECT_EQ(values<float>(read("x_b"), "x"), kScores);
+  std::size_t left = 0;
+  for (const auto& one : std::filesystem::directory_iterator(folder_ / "out")) left += one.exists() ? 1 : 0;
+  EXPECT_EQ(left, 2u);  // x_a is not there, and no file that was begun
+}
+
 TEST_F(Tensors, OneCaseAGroupAndWhatHasNoneBelongsToAll) {
   const auto file = folder_ / "steps.npz";
   Members members = {{"bias.npy", npy_of("<f4", "(4,)", bytes_of(kBias))}};
@@ -109,14 +131,16 @@ TEST_F(Tensors, RawBitsAreWhatTheUserSaysAndOthersAreRounded) {
   const auto other = put("x.npy", npy_of("<u2", "(1, 4)", bytes_of(bf16)));
   EXPECT_THAT(import(other, "moe_gating_topk").error().what, HasSubstr("--dtype x=DTYPE"));
   options_.dtypes["x"] = DType::kF16;
+  options_.name = "half";
   ASSERT_TRUE(import(other, "moe_gating_topk").ok());
-  EXPECT_EQ(read("x").dtypes.at("x"), DType::kF16);
+  EXPECT_EQ(read("half").dtypes.at("x"), DType::kF16);
 
   said_.clear();
   options_.dtypes["x"] = DType::kBF16;
+  options_.name = "rounded";
   const std::vector<float> fine = {1, 1.0009765625f, 2, 3};
   ASSERT_TRUE(import(put("x.npy", npy_of("<f4", "(1, 4)", bytes_of(fine))), "moe_gating_topk").ok());
-  EXPECT_EQ(values<std::uint16_t>(read("x"), "x"), (std::vector<std::uint16_t>{0x3F80, 0x3F80, 0x4000, 0x4040}));
+  EXPECT_EQ(values<std::uint16_t>(read("rounded"), "x"), (std::vector<std::uint16_t>{0x3F80, 0x3F80, 0x4000, 0x4040}));
   EXPECT_THAT(said_, Contains(HasSubstr("1 of 4 values rounded")));
 }
 

@@ -65,6 +65,8 @@ LedgerEntry read_entry(const JsonView& at, JsonTrouble& trouble) {
   if (const auto issue = object.need("issue")) {
     entry.issue = read_string(*issue, trouble, "a link to an issue");
     if (entry.issue.empty()) trouble.at(*issue, "the link is empty; one to the issue, or its number, is right");
+    if (!is_one_line(entry.issue))
+      trouble.at(*issue, quote(entry.issue) + " has control characters; one line is right");
   }
   if (const auto reason = object.find("reason")) entry.reason = read_string(*reason, trouble, "a reason");
   if (const auto expires = object.find("expires")) read_date(*expires, entry, trouble);
@@ -78,6 +80,11 @@ bool is_twin(const LedgerEntry& a, const LedgerEntry& b) {
 }
 
 }  // namespace
+
+bool is_one_line(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
 
 bool is_date(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;

@@ -43,6 +43,8 @@ std::string operator_of_signature(std::string_view signature);
 
 // A date of the calendar, "2027-01-31".
 bool is_date(std::string_view text);
+// Without line breaks and other control characters.
+bool is_one_line(std::string_view text);
 
 enum class Standing {
   kUnknown,  // no entry: it fails the run

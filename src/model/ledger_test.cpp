@@ -56,6 +56,7 @@ TEST(Ledger, WhatIsWrongIsNamedWithItsPointer) {
   says(with(entry(R"(, "expires": "soon")")), "/known/0/expires", "is no date");
   says(with(entry(R"(, "expire": "2027-02-20")")), "/known/0", "expire");
   says(with(entry("", "")), "/known/0/signature", "is empty");
+  says(with(std::string(R"({"signature": ")") + kSignature + R"(", "issue": "a\nb"})"), "/known/0/issue", "control");
   says(with(entry("", "silu")), "/known/0/signature", "is no signature");
   says(with(entry() + "," + entry()), "/known/1", "/known/0 again");
   says(with(entry() + "," + entry("", slug())), "/known/1", "/known/0 again");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Bundles as archives, manifests, merges and an interrupted minimisation, as a user runs them.
+"""Bundles as archives, imports, manifests, merges and an interrupted minimisation, as a user runs them.
 
-    bundles_and_corpora.py --bin FOLDER [NAME...]     NAME: bundle, hostile, manifest, merge, minimize; all by default
+    bundles_and_corpora.py --bin FOLDER [NAME...]     NAME: bundle, hostile, imported, manifest, merge, minimize; all by default
 """
 import argparse
 import gzip
@@ -51,7 +51,7 @@ def bundle(place):
     shutil.copytree(SAMPLE, place.folder / "b")
     os.symlink("/etc/passwd", place.folder / "b" / "link")
     out, err = place.run("bundle", "b")
-    assert out.strip() == SAMPLE.name + ".tar.gz" and "link is left out" in err, (out, err)
+    assert out.strip() == SAMPLE.name + ".tar.gz" and '"link" is left out' in err, (out, err)
     first = (place.folder / out.strip()).read_bytes()
     for file in (place.folder / "b").iterdir():
         os.utime(file, (1, 1), follow_symlinks=False)
@@ -67,6 +67,15 @@ def bundle(place):
     subprocess.run(["tar", "czf", "hand.tar.gz", "-C", "b", "."], cwd=place.folder, check=True)
     place.run("replay", "hand.tar.gz", "--runs", "1", code=1)
     place.run("minimize", "again.tar.gz", "--target", "planted", "--time", "20", "--output", "small.json")
+    for name in ("case.json", "original.json", "finding.json", "environment.json", "inputs.safetensors"):
+        for make in (os.mkfifo, os.mkdir, lambda path: os.symlink(SAMPLE / path.name, path)):
+            shutil.copytree(SAMPLE, place.folder / "odd")
+            (place.folder / "odd" / name).unlink(missing_ok=True)
+            make(place.folder / "odd" / name)
+            out, err = place.run("bundle", "odd", "--output", "odd.tar.gz", code=2)
+            assert not out and err.count("\n") == 1 and f'odd: "{name}" is' in err, (name, out, err)
+            assert not (place.folder / "odd.tar.gz").exists()
+            shutil.rmtree(place.folder / "odd")
     (place.folder / "empty").mkdir()
     _, err = place.run("bundle", "empty", code=2)
     assert err.count("\n") == 1 and "is not a bundle" in err, err
@@ -141,6 +150,35 @@ def manifest(place):
     _, err = place.run("manifest", "--compare", "cut.jsonl", code=2)
     assert err.count("\n") == 1 and "line" in err, err
     place.run("manifest", "absent", code=2)
+    place.run("manifest", ROOT / "corpus" / "softmax", "--output", "other.jsonl")
+    (place.folder / "header.jsonl").write_text(text.splitlines(keepends=True)[0])
+    (place.folder / "no_case").mkdir()
+    (place.folder / "no_case" / "x.json").write_text("{")
+    for arguments, lines in ((("--compare", "a.jsonl", "other.jsonl"), 1), (("--compare", "a.jsonl", "header.jsonl"), 1),
+                             (("--compare", "header.jsonl", "a.jsonl"), 1), (("no_case", "--output", "none.jsonl"), 2)):
+        out, err = place.run("manifest", *arguments, code=2)
+        assert not out and err.count("\n") == lines and "nothing was compared" in err, (arguments, out, err)
+    assert not (place.folder / "none.jsonl").exists()
+
+
+def imported(place):
+    suite = ROOT / "src" / "import" / "testdata" / "ttk_mhc.csv"
+    header, row = suite.read_text().splitlines()[:2]
+    (place.folder / "equal.csv").write_text("\n".join([header] + [row] * 50) + "\n")
+    place.run("import", "equal.csv", "--out", "equal")
+    assert len(list((place.folder / "equal").iterdir())) == 50
+    place.run("import", suite, "--out", "cases")
+    place.run("import", suite, "--out", "cases")  # the same content
+    (place.folder / "cases" / "small_nograd.json").write_text("mine")
+    (place.folder / "cases" / "small_grad.json").unlink()
+    _, err = place.run("import", suite, "--out", "cases", code=2)
+    assert err.count("\n") == 1 and "cases/small_nograd.json: is there already" in err, err
+    assert [file.read_text() for file in (place.folder / "cases").iterdir()] == ["mine"]
+    (place.folder / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    (place.folder / "kept").mkdir()
+    for out in ("new", "new/in/it", "new/in/", "kept"):
+        place.run("import", "bad.npy", "--op", "softmax", "--out", out, code=2)
+    assert not (place.folder / "new").exists() and (place.folder / "kept").exists()
 
 
 def features(place, *folders):
@@ -222,7 +260,7 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/default/bin")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    parts = {part.__name__: part for part in (bundle, hostile, manifest, merge, minimize)}
+    parts = {part.__name__: part for part in (bundle, hostile, imported, manifest, merge, minimize)}
     for name in options.names or parts:
         with tempfile.TemporaryDirectory(prefix="fusediff_cli_") as folder:
             parts[name](Place(options.bin.resolve(), pathlib.Path(folder)))

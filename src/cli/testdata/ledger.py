@@ -37,6 +37,22 @@ def must(holds, what):
         sys.exit("ledger.py: " + what)
 
 
+def at_once(fusediff, work, bundle):
+    """Entries of many processes, each of a scope of its own; the ledger goes by its name and by a link."""
+    (work / "repository").mkdir()
+    (work / "shared.json").symlink_to("repository/shared.json")
+    (work / "repository" / "shared.json").write_text('{"fusediff_ledger": 1, "known": []}')
+    names = ("shared.json", "repository/shared.json")
+    adds = [subprocess.Popen([fusediff.program, "ledger", "add", bundle, "--issue", ISSUE, "--scope", f"target_{i}",
+                              "--ledger", names[i % 2]], cwd=work, stdout=subprocess.DEVNULL) for i in range(40)]
+    must(not any([add.wait(timeout=300) for add in adds]), "each of 40 at once is done")
+    known = json.loads((work / "repository" / "shared.json").read_text())["known"]
+    must({entry["scope"]["target"] for entry in known} == {f"target_{i}" for i in range(40)},
+         f"40 at once leave 40 entries, not {len(known)}")
+    must((work / "shared.json").is_symlink(), "a link stays one")
+    must([path.name for path in (work / "repository").iterdir()] == ["shared.json"], "nothing is left beside the ledger")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True)
@@ -87,6 +103,13 @@ def main():
                         ["fuzz", *FUZZ, "--out", "fourth", "--ledger", "ledger.json"]):
             fusediff.refused(*command, says="/known/0/expires")
         fusediff.refused("ledger", "add", bundles[0], "--ledger", "new.json", says="--issue")
+        for option, value in (("--expires", "2020-01-01"), ("--expires", "tomorrow"), ("--expires", ""),
+                              ("--scope", ":"), ("--scope", ""), ("--scope", "planted:"), ("--scope", ":1"),
+                              ("--scope", "a\nb"), ("--reason", "a\x1b[2Jb"), ("--issue", "a\nb")):
+            issue = [] if option == "--issue" else ["--issue", ISSUE]
+            fusediff.refused("ledger", "add", bundles[0], *issue, option, value, "--ledger", "new.json", says=option)
+        must(not (work / "new.json").exists(), "nothing is written of what is refused")
+        at_once(fusediff, work, bundles[0])
         fusediff.refused("ledger", "chek", "ledger.json", says='did you mean "check"')
 
 
