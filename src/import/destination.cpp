@@ -1,6 +1,11 @@
 #include "import/destination.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -43,6 +48,37 @@ bool are_same(const fs::path& a, const fs::path& b) {
   return first.eof() && second.eof();
 }
 
+fs::path temporary_of(const fs::path& place) {
+  return place.parent_path() / ("." + place.filename().string() + ".tmp-" + std::to_string(::getpid()));
+}
+
+Status cannot_write(const fs::path& place) {
+  return user_error(place.string() + ": cannot write: " + std::strerror(errno));
+}
+
+Status write_temporary(const NewFile& file) {
+  const int descriptor = ::open(temporary_of(file.place).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) return cannot_write(file.place);
+  std::string_view rest = file.text;
+  Status wrote;
+  while (wrote.ok() && !rest.empty()) {
+    const ssize_t n = ::write(descriptor, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) wrote = cannot_write(file.place);
+    if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (::close(descriptor) != 0 && wrote.ok()) wrote = cannot_write(file.place);
+  return wrote;
+}
+
+Status sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::syncfs(descriptor) == 0;
+  const Status status = synced ? Status() : cannot_write(folder);
+  if (descriptor >= 0) ::close(descriptor);
+  return status;
+}
+
 }  // namespace
 
 std::string file_name_of(std::string_view text) {
@@ -68,6 +104,19 @@ Status may_write(const fs::path& file, std::string_view content) {
   if (!has_size(file, content.size())) return in_the_way(file);
   const Result<std::string> there = read_file(file, content.size());
   return there.ok() && *there == content ? Status() : in_the_way(file);
+}
+
+Status write_all(const fs::path& folder, std::span<const NewFile> files) {
+  Status wrote;
+  for (std::size_t i = 0; i < files.size() && wrote.ok(); ++i) wrote = write_temporary(files[i]);
+  if (wrote.ok()) wrote = sync_folder(folder);
+  for (std::size_t i = 0; i < files.size() && wrote.ok(); ++i) {
+    const NewFile& file = files[i];
+    if (::rename(temporary_of(file.place).c_str(), file.place.c_str()) != 0) wrote = cannot_write(file.place);
+  }
+  if (wrote.ok()) return wrote;
+  for (const NewFile& file : files) ::unlink(temporary_of(file.place).c_str());
+  return wrote;
 }
 
 Status may_write(const fs::path& file, const fs::path& made, MadeFile known) {

@@ -1,10 +1,11 @@
-// The folder that an import writes into: file names that are free in it, and files that must not be written over.
-// Writes nothing.
+// The folder that an import writes into: file names that are free in it, files that must not be written over, and many
+// small files at once. Knows no case.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,13 @@ Status may_write(const std::filesystem::path& file, std::string_view content);
 // The same; the content is that of `made`, which need not be complete yet where only its size is asked for.
 enum class MadeFile { kSizeOnly, kWhole };
 Status may_write(const std::filesystem::path& file, const std::filesystem::path& made, MadeFile known);
+
+struct NewFile {
+  std::filesystem::path place;
+  std::string text;
+};
+// As write_file() of each, but synced to disk once for all of them: they are under their names or, after an error or a
+// crash before that, none is. An error while they get their names leaves the first ones there. All in this folder.
+Status write_all(const std::filesystem::path& folder, std::span<const NewFile> files);
 
 }  // namespace fusediff

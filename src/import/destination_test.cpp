@@ -57,5 +57,21 @@ TEST_F(Destinations, MadeFilesAreComparedToTheLastByte) {
   EXPECT_TRUE(may_write(folder_ / "absent", other, MadeFile::kWhole).ok());
 }
 
+TEST_F(Destinations, ManyFilesAreWrittenOrNone) {
+  const auto out = folder_ / "out";
+  const std::vector<NewFile> files = {{out / "a.json", "1"}, {out / "b.json", ""}, {out / "c.json", "33"}};
+  ASSERT_TRUE(write_all(out, files).ok());
+  for (const NewFile& file : files) EXPECT_EQ(*read_file(file.place, 10), file.text);
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(out), std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(count(), 3);
+  const std::vector<NewFile> wrong = {{out / "d.json", "4"}, {out / std::string(300, 'n'), "5"}};
+  const Status status = write_all(out, wrong);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().what, HasSubstr("nnn: cannot write: "));
+  EXPECT_EQ(count(), 3);
+}
+
 }  // namespace
 }  // namespace fusediff

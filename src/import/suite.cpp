@@ -269,13 +269,6 @@ class RowCase {
   Case c_;
 };
 
-// A case that is to be written.
-struct RowFile {
-  fs::path place;
-  std::string text;
-  std::string line;  // what a person is told
-};
-
 std::string line_of(const Case& c, const std::vector<std::string>& notes) {
   std::string line = c.op;
   for (const auto& [dim, size] : c.dims) line += " " + dim + "=" + std::to_string(size);
@@ -308,7 +301,8 @@ Result<int> import_suite(const fs::path& file, const SuiteFormat& format, const 
   const auto in_file = [&](const std::string& what) { return user_error(quote(file.string()) + ": " + what); };
   const Result<std::vector<SuiteRow>> rows = format.read(*text);
   if (!rows.ok()) return in_file(rows.error().what);
-  std::vector<RowFile> files;
+  std::vector<NewFile> files;
+  std::vector<std::string> lines;
   FileNames names;
   std::string first;
   for (const SuiteRow& row : *rows) {
@@ -320,17 +314,14 @@ Result<int> import_suite(const fs::path& file, const SuiteFormat& format, const 
       say("no case: " + row.name + ": " + c.error().what);
       continue;
     }
-    files.push_back({options.out / (name + ".json"), write_case(*c, 2) + "\n", line_of(*c, notes)});
+    files.push_back({options.out / (name + ".json"), write_case(*c, 2) + "\n"});
+    lines.push_back(line_of(*c, notes));
     if (Status may = may_write(files.back().place, files.back().text); !may.ok()) return may.error();
   }
-  int written = 0;
-  for (const RowFile& one : files) {
-    if (Status wrote = write_file(one.place, one.text); !wrote.ok()) return wrote.error();
-    ++written;
-    say("case " + one.place.string() + ": " + one.line);
-  }
-  if (written == 0) return in_file(first.empty() ? "no case stands in it" : first);
-  return written;
+  if (files.empty()) return in_file(first.empty() ? "no case stands in it" : first);
+  if (Status wrote = write_all(options.out, files); !wrote.ok()) return wrote.error();
+  for (std::size_t i = 0; i < files.size(); ++i) say("case " + files[i].place.string() + ": " + lines[i]);
+  return static_cast<int>(files.size());
 }
 
 }  // namespace fusediff
