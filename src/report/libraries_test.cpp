@@ -42,7 +42,7 @@ TEST(Libraries, AFindingAboutOnePathAloneIsOfOneLibrary) {
 
 TEST(Libraries, WordsNameTheFileWithoutFolders) {
   const auto words =
-      library_words(finding_of("mine", "theirs"), environment_of(R"("file": "/home/x/a.so")", R"("file": 3)"));
+      library_words(finding_of("mine", "theirs"), environment_of(R"("file": "/opt/x/a.so")", R"("file": 3)"));
   EXPECT_EQ(words[0], "mine (a.so)");
   EXPECT_EQ(words[1], "theirs");
 }
