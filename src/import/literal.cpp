@@ -83,7 +83,7 @@ class Parser {
       if (value.find(key.text) != nullptr) return fail("the key " + quote(key.text) + " stands twice");
       if (!take(':')) return fail("a colon belongs here");
       if (!read(item, depth + 1)) return false;
-      value.members.emplace_back(std::move(key.text), std::move(item));
+      value.members.push_back({std::move(key.text), std::move(item)});
       comma = take(',');
     }
     return true;

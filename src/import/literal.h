@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
 
 namespace fusediff {
+
+struct PyMember;
 
 struct PyValue {
   enum class Kind { kNone, kBool, kInteger, kReal, kString, kSequence, kDict } kind = Kind::kNone;
@@ -19,12 +20,17 @@ struct PyValue {
   std::int64_t integer = 0;
   double real = 0;  // also of an integer
   std::string text;
-  std::vector<PyValue> items;                            // kSequence: a tuple or a list
-  std::vector<std::pair<std::string, PyValue>> members;  // kDict, keys are strings
+  std::vector<PyValue> items;     // kSequence: a tuple or a list
+  std::vector<PyMember> members;  // kDict, keys are strings
 
   bool is(Kind wanted) const { return kind == wanted; }
   bool is_number() const { return kind == Kind::kInteger || kind == Kind::kReal; }
   const PyValue* find(std::string_view name) const;  // in a dict; nullptr: not there
+};
+
+struct PyMember {
+  std::string name;
+  PyValue value;
 };
 
 // One literal and nothing after it but spaces. At most kMaxPyNesting deep and kMaxPyValues values; an integer beyond

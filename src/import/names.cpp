@@ -52,7 +52,7 @@ Status check_names(const std::vector<std::string>& pool, const Operator& op,
       return user_error("--map: " + not_one_of(ours, "an input of " + op.name, inputs));
     }
     const std::string ending = std::string(separator) + theirs;
-    const bool there = std::any_of(pool.begin(), pool.end(), [&](const std::string& name) {
+    const bool there = std::any_of(pool.begin(), pool.end(), [&, &theirs = theirs](const std::string& name) {
       return name == theirs || (!separator.empty() && name.ends_with(ending));
     });
     if (!there) return user_error("--map: " + not_one_of(theirs, "a tensor that is there", pool));

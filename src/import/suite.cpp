@@ -182,8 +182,8 @@ class RowCase {
 
   Status take_attrs() {
     for (const auto& [name, value] : row_.attrs) {
-      const auto known =
-          std::find_if(vendor_.attrs.begin(), vendor_.attrs.end(), [&](const auto& a) { return a.theirs == name; });
+      const auto known = std::find_if(vendor_.attrs.begin(), vendor_.attrs.end(),
+                                      [&name = name](const auto& a) { return a.theirs == name; });
       if (known == vendor_.attrs.end()) return user_error("the attribute " + quote(name) + " is not known");
       if (value.is(PyValue::Kind::kNone)) continue;
       if (Status took = take_attr(*known, value); !took.ok())

@@ -31,7 +31,7 @@ struct SuiteRow {
   std::string name;
   std::string op;
   std::vector<SuiteTensor> tensors;  // inputs, then (ttk) outputs
-  std::vector<std::pair<std::string, PyValue>> attrs;
+  std::vector<PyMember> attrs;
   std::optional<std::vector<std::int64_t>> outputs;  // positions in `tensors` that are compared
   std::string problem;                               // why the row itself is not read
 };

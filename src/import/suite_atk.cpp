@@ -44,7 +44,7 @@ PyValue value_of(const JsonView& json) {
       break;
     case JsonKind::kObject:
       value.kind = PyValue::Kind::kDict;
-      for (const JsonView item : json) value.members.emplace_back(std::string(item.key()), value_of(item));
+      for (const JsonView item : json) value.members.push_back({std::string(item.key()), value_of(item)});
       break;
   }
   return value;
@@ -99,7 +99,7 @@ SuiteRow read_row(const PyValue& json, std::size_t position) {
       read_tensor(input, row);
     } else if (type == "attr") {
       const PyValue* value = input.find("range_values");
-      if (value != nullptr) row.attrs.emplace_back(text_in(input, "name"), *value);
+      if (value != nullptr) row.attrs.push_back({text_in(input, "name"), *value});
     } else {
       row.problem = "an input of type " + quote(type) + "; tensor and attr are read";
     }

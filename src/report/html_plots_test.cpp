@@ -44,7 +44,7 @@ TEST_F(Plots, EveryElementWhereThereIsRoom) {
   const auto plots = ulp_plots(finding_, Tensors(bundle_), 4, 512);
   ASSERT_EQ(plots.size(), 1u);
   EXPECT_EQ(plots[0].at("bucket"), 1);
-  EXPECT_EQ(plots[0].at("ulp"), nlohmann::json({0, 1, 0, -1})) << "NaN against a number has no distance";
+  EXPECT_EQ(plots[0].at("ulp"), nlohmann::ordered_json({0, 1, 0, -1})) << "NaN against a number has no distance";
   EXPECT_EQ(plots[0].at("differing"), 2);
 }
 
@@ -72,7 +72,7 @@ TEST_F(Plots, OtherBitsOfTheSameValueAreNotEqual) {
                                 tensor<float>("against/y", DType::kF32, {3}, {1.0f, 0.0f, -0.0f})});
   const auto plots = ulp_plots(finding_, Tensors(bundle_), 4, 512);
   ASSERT_EQ(plots.size(), 1u);
-  EXPECT_EQ(plots[0].at("ulp"), nlohmann::json({0, 0, -2})) << "the sign of zero is no distance";
+  EXPECT_EQ(plots[0].at("ulp"), nlohmann::ordered_json({0, 0, -2})) << "the sign of zero is no distance";
   EXPECT_EQ(plots[0].at("differing"), 1);
   EXPECT_EQ(plots[0].at("max_ulp"), 0);
 }
@@ -114,11 +114,11 @@ TEST_F(Plots, TheTieOfARowOnBothSides) {
   const auto& candidates = ties[0].at("candidates");
   ASSERT_EQ(candidates.size(), 4u);
   EXPECT_EQ(candidates[0].at("index"), 1) << "the contested ones first";
-  EXPECT_EQ(candidates[0].at("ulp"), nlohmann::json({-1, 0}));
-  EXPECT_EQ(candidates[0].at("slot"), nlohmann::json({-1, 1}));
+  EXPECT_EQ(candidates[0].at("ulp"), nlohmann::ordered_json({-1, 0}));
+  EXPECT_EQ(candidates[0].at("slot"), nlohmann::ordered_json({-1, 1}));
   EXPECT_EQ(candidates[1].at("index"), 3);
-  EXPECT_EQ(candidates[1].at("ulp"), nlohmann::json({0, 0}));
-  EXPECT_EQ(candidates[1].at("slot"), nlohmann::json({1, -1}));
+  EXPECT_EQ(candidates[1].at("ulp"), nlohmann::ordered_json({0, 0}));
+  EXPECT_EQ(candidates[1].at("slot"), nlohmann::ordered_json({1, -1}));
 }
 
 TEST_F(Plots, WithoutTensorsTheTieOfTheFinding) {
@@ -128,7 +128,7 @@ TEST_F(Plots, WithoutTensorsTheTieOfTheFinding) {
   const auto ties = tie_pictures(finding_, Tensors(bundle_));
   ASSERT_EQ(ties[0].at("candidates").size(), 2u);
   EXPECT_EQ(ties[0]["candidates"][0].at("index"), 3);
-  EXPECT_EQ(ties[0]["candidates"][1].at("ulp"), nlohmann::json({-1, 0}));
+  EXPECT_EQ(ties[0]["candidates"][1].at("ulp"), nlohmann::ordered_json({-1, 0}));
   EXPECT_EQ(ties[0].at("order"), "");
 }
 
