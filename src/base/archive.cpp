@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace fusediff {
 namespace {
 
@@ -32,21 +34,6 @@ struct Closer {
 };
 using ArchivePointer = std::unique_ptr<archive, Closer>;
 using EntryPointer = std::unique_ptr<archive_entry, Closer>;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 Error at(const fs::path& path, const std::string& what) { return user_error(path.string() + ": " + what); }
 

@@ -8,22 +8,10 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/descriptor.h"
+
 namespace fusediff {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 Error at(const std::filesystem::path& path, const std::string& what) { return user_error(path.string() + ": " + what); }
 
