@@ -13,6 +13,7 @@
 
 #include "campaign/supervisor.h"
 #include "cli/bundle_documents.h"
+#include "cli/interrupts.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "model/ledger.h"
@@ -25,24 +26,6 @@ namespace {
 
 constexpr int kMaxJobs = 1024;
 constexpr double kQuietLineEvery = 10;  // seconds, where stderr is no terminal
-
-std::atomic<bool> interrupted{false};
-std::atomic<int> interrupting_signal{0};
-
-extern "C" void on_interrupt(int signal) {
-  interrupting_signal.store(signal);
-  interrupted.store(true);
-}
-
-// The first Ctrl-C ends the campaign in order, the second one the program.
-void catch_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-}
 
 OptionSet options() {
   OptionSet set;
@@ -219,7 +202,7 @@ std::string with_ledger(const std::string& summary, const CampaignReport& report
 }
 
 int exit_code_of(const FuzzResult& result, const CampaignReport* report) {
-  if (result.interrupted) return 128 + interrupting_signal.load();
+  if (result.interrupted) return interrupted_exit_code();
   const bool failed = report == nullptr ? !result.status.classes.empty() : has_failed(*report);
   return failed ? kExitFindings : kExitClean;
 }
@@ -239,7 +222,9 @@ int run_fuzz(const Arguments& arguments) {
   const Result<std::optional<Ledger>> ledger = ledger_of(**parsed);
   if (!ledger.ok()) return fail(ledger.error());
 
-  catch_interrupts();
+  // The first Ctrl-C ends the campaign in order, the second one the program.
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  ::signal(SIGPIPE, SIG_IGN);
   Screen screen;
   FuzzHooks hooks;
   hooks.status = [&](const FuzzStatus& status) { screen.status(status); };

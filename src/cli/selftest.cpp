@@ -1,7 +1,6 @@
 // fusediff selftest: every planted fault looked for from an empty corpus, every clean twin and near miss watched.
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <thread>
@@ -9,6 +8,7 @@
 #include "base/files.h"
 #include "campaign/selftest.h"
 #include "cli/bundle_documents.h"
+#include "cli/interrupts.h"
 #include "cli/options.h"
 #include "model/quote.h"
 
@@ -16,14 +16,6 @@ namespace fusediff {
 namespace {
 
 constexpr std::uint64_t kMaxJobs = 1024;
-
-std::atomic<bool> interrupted{false};
-std::atomic<int> interrupting_signal{0};
-
-extern "C" void on_selftest_interrupt(int signal) {
-  interrupting_signal.store(signal);
-  interrupted.store(true);
-}
 
 OptionSet options() {
   OptionSet set;
@@ -137,7 +129,7 @@ void print_row(const SelftestRow& row) {
   std::cout << std::flush;
 }
 
-int run(const Plan& plan) {
+int run(const Plan& plan, const std::atomic<bool>& interrupted) {
   int good = 0, all = 0;
   std::cout << "      target                               seed  seconds    checks  minimised  [what must be found]\n";
   for (const Planted& planted : plan.targets) {
@@ -149,7 +141,7 @@ int run(const Plan& plan) {
       const Result<SelftestRow> row =
           prove(planted, *campaign, seed, is_clean ? plan.clean_seconds : plan.seconds, interrupted);
       if (!row.ok()) return fail(row.error());
-      if (interrupted.load()) return 128 + interrupting_signal.load();
+      if (interrupted.load()) return interrupted_exit_code();
       print_row(*row);
       ++all;
       good += row->good ? 1 : 0;
@@ -168,12 +160,7 @@ int run_selftest(const Arguments& arguments) {
   if (!*parsed) return kExitClean;
   const Result<Plan> plan = read_plan(**parsed);
   if (!plan.ok()) return fail(plan.error());
-  struct sigaction action = {};
-  action.sa_handler = on_selftest_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  return run(*plan);
+  return run(*plan, catch_interrupts());
 }
 
 }  // namespace fusediff
