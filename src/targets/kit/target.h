@@ -11,6 +11,8 @@
 //   }
 //   constexpr Operator kScale{"scale", R"({"name": "scale", "paths": ["fused"], ...})", {{"fused", scale}}};
 //   FUSEDIFF_KIT_TARGET("mine", "1.0", kScale)
+//
+// kit/schema.h writes the record by typed calls instead: op("scale").dim(...).path("fused", scale).
 #pragma once
 
 #include <cstdio>
@@ -35,7 +37,7 @@ namespace kit __attribute__((visibility("hidden"))) {
     size_t (*workspace_bytes)(const Call&) = nullptr;  // null: none. Tensor data says presence only and is not read
   };
 
-  inline constexpr size_t kMaxPaths = 4;
+  inline constexpr size_t kMaxPaths = 8;
 
   struct Operator {
     const char* name;

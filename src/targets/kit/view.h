@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -142,9 +143,7 @@ namespace kit __attribute__((visibility("hidden"))) {
     // As view(), for an optional tensor: false as a bool where it is absent, not wanted or empty.
     template <class T, int kRank>
     View<T, kRank> optional_view() const {
-      if (dtype() != kDtypeOf<T>) {
-        unsupported(name(), " is ", dtype_name(dtype()), ", here only ", dtype_name(kDtypeOf<T>), " is offered");
-      }
+      require_dtype<T>();
       require(rank() == kRank, name(), " has rank ", rank(), ", not ", kRank);
       View<T, kRank> view;
       view.data = static_cast<T*>(raw_->data);
@@ -153,6 +152,22 @@ namespace kit __attribute__((visibility("hidden"))) {
         view.stride[d] = raw_->stride[d];
       }
       return view;
+    }
+
+    // The elements in one piece, in row-major order, for a kernel that takes a pointer and a count. UNSUPPORTED for
+    // another dtype and for strides that leave gaps or change the order, REJECTED where the tensor is absent.
+    template <class T>
+    std::span<T> dense() const {
+      require_dtype<T>();
+      require(present() || count() == 0, name(), " is needed and absent");
+      int64_t step = 1;
+      for (int d = rank() - 1; d >= 0 && count() != 0; --d) {
+        if (size(d) != 1 && stride(d) != step) {
+          unsupported(name(), " is not dense: stride ", stride(d), " in dimension ", d, ", not ", step);
+        }
+        step *= size(d);
+      }
+      return {static_cast<T*>(raw_->data), static_cast<size_t>(count())};
     }
 
     // REJECTED unless the shape is this one.
@@ -170,6 +185,13 @@ namespace kit __attribute__((visibility("hidden"))) {
     void* data() const { return raw_->data; }
 
    private:
+    template <class T>
+    void require_dtype() const {
+      if (dtype() != kDtypeOf<T>) {
+        unsupported(name(), " is ", dtype_name(dtype()), ", here only ", dtype_name(kDtypeOf<T>), " is offered");
+      }
+    }
+
     const fusediff_tensor* raw_;
   };
 

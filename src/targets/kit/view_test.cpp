@@ -85,6 +85,34 @@ TEST(ViewTest, RefusesAnotherDtypeRankOrShape) {
   EXPECT_EQ(status_of([](const auto& raw) { Tensor(raw).view<float, 2>(); }, absent), FUSEDIFF_OK);
 }
 
+TEST(TensorTest, DenseGivesPointerAndCount) {
+  std::vector<float> memory(24);
+  const auto tensor = [&](const std::array<int64_t, 2>& shape, const std::array<int64_t, 2>& stride) {
+    return fusediff_tensor{"x", shape.data(), stride.data(), memory.data(), 2, FUSEDIFF_F32};
+  };
+  const std::array<int64_t, 2> shape{4, 3};
+  const std::array<int64_t, 2> row_major{3, 1};
+  const fusediff_tensor dense = tensor(shape, row_major);
+  EXPECT_EQ(Tensor(dense).dense<const float>().data(), memory.data());
+  EXPECT_EQ(Tensor(dense).dense<float>().size(), 12u);
+  EXPECT_EQ(status_of([](const auto& raw) { Tensor(raw).dense<double>(); }, dense), FUSEDIFF_UNSUPPORTED);
+  for (const std::array<int64_t, 2> stride : {std::array<int64_t, 2>{4, 1}, {1, 4}, {0, 1}, {3, 2}}) {
+    EXPECT_EQ(status_of([](const auto& raw) { Tensor(raw).dense<float>(); }, tensor(shape, stride)),
+              FUSEDIFF_UNSUPPORTED);
+  }
+  // A stride along one element, or of an empty tensor, moves nothing.
+  const std::array<int64_t, 2> one_row{1, 3};
+  const std::array<int64_t, 2> far{99, 1};
+  EXPECT_EQ(Tensor(tensor(one_row, far)).dense<float>().size(), 3u);
+  const std::array<int64_t, 2> empty{0, 3};
+  EXPECT_EQ(Tensor(tensor(empty, far)).dense<float>().size(), 0u);
+  const fusediff_tensor scalar{"s", nullptr, nullptr, memory.data(), 0, FUSEDIFF_F32};
+  EXPECT_EQ(Tensor(scalar).dense<float>().size(), 1u);
+  fusediff_tensor absent = dense;
+  absent.data = nullptr;
+  EXPECT_EQ(status_of([](const auto& raw) { Tensor(raw).dense<float>(); }, absent), FUSEDIFF_REJECTED);
+}
+
 TEST(RowsTest, VisitsEveryRowOfAnyRank) {
   std::vector<float> memory(24);
   std::iota(memory.begin(), memory.end(), 0.0f);
