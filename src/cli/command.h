@@ -34,6 +34,7 @@ int run_list(const Arguments& arguments);
 int run_manifest(const Arguments& arguments);
 int run_merge(const Arguments& arguments);
 int run_minimize(const Arguments& arguments);
+int run_new_target(const Arguments& arguments);
 int run_replay(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_selftest(const Arguments& arguments);

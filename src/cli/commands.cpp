@@ -19,6 +19,7 @@ std::span<const Command> commands() {
       {"manifest", "a hash of every output of a corpus, and what changed since", run_manifest},
       {"ledger", "signatures that are known and do not fail a run", run_ledger},
       {"report", "what a fuzz found, and what it did not look at", run_report},
+      {"new-target", "a target of your own to start from", run_new_target},
       {"selftest", "find every planted fault, and nothing where nothing is", run_selftest},
       {"serve", "", run_serve},
   };

@@ -15,7 +15,7 @@ void print_usage(std::ostream& out) {
          "usage: fusediff COMMAND [options]\n\n";
   for (const fusediff::Command& command : fusediff::commands()) {
     if (command.summary.empty()) continue;
-    out << "  " << command.name << std::string(10 - std::min<std::size_t>(9, command.name.size()), ' ')
+    out << "  " << command.name << std::string(12 - std::min<std::size_t>(11, command.name.size()), ' ')
         << command.summary << "\n";
   }
   out << "\nfusediff COMMAND --help says more. To see it find something:\n"
