@@ -17,7 +17,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "campaign/found.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 #include "engine/bundle.h"
 
 namespace fusediff {

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "campaign/captured.h"
 #include "campaign/found.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 #include "engine/bundle.h"
 #include "model/safetensors.h"
 

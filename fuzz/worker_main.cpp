@@ -17,7 +17,7 @@
 #include "base/files.h"
 #include "campaign/captured.h"
 #include "campaign/found.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 #include "cli/options.h"
 #include "model/case_json.h"
 #include "worker.h"

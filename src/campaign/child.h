@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 
 namespace fusediff {
 

@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 
 namespace fusediff {
 namespace {

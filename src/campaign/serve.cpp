@@ -201,7 +201,7 @@ ListAnswer::Entry listed(const Operator& op) {
 
 std::string list_target(const Setup& setup) {
   TargetLoader loader(setup.folders);
-  const Result<const Target*> target = loader.load(setup.target, setup.target_option);
+  const Result<const Target*> target = loader.load(setup.target, load_options(setup, Side::kTarget));
   if (!target.ok()) return write_answer(target.error());
   ListAnswer answer{(*target)->name, (*target)->version, (*target)->file.string(), {}};
   for (const Operator& op : (*target)->schema.operators) answer.operators.push_back(listed(op));

@@ -81,7 +81,7 @@ Status open_against(OpenedSetup& opened, const Setup& setup, const std::vector<c
     against = {own || fallback == nullptr ? target.target : fallback, std::string(kUnfused)};
   } else {
     const Spelling spelling = split(setup.against);
-    const Result<const Target*> loaded = opened.loader->load(spelling.library, setup.against_option);
+    const Result<const Target*> loaded = opened.loader->load(spelling.library, load_options(setup, Side::kAgainst));
     if (!loaded.ok()) return loaded.error();
     against = {*loaded, spelling.path.empty() ? std::string(kUnfused) : spelling.path};
   }
@@ -106,11 +106,21 @@ CheckOptions check_options(const Setup& setup) {
   return options;
 }
 
+LoadOptions load_options(const Setup& setup, Side side) {
+  const bool target = side == Side::kTarget;
+  const bool one_library = split(setup.target).library == split(setup.against).library;
+  LoadOptions how;
+  how.options = target ? setup.target_option : setup.against_option;
+  how.isolate = setup.isolate || (one_library && setup.target_option != setup.against_option);
+  how.environment = target ? setup.target_environment : setup.against_environment;
+  return how;
+}
+
 Result<OpenedSetup> open_setup(const Setup& setup) {
   OpenedSetup opened;
   opened.loader = std::make_unique<TargetLoader>(setup.folders);
   const Spelling spelling = split(setup.target);
-  const Result<const Target*> loaded = opened.loader->load(spelling.library, setup.target_option);
+  const Result<const Target*> loaded = opened.loader->load(spelling.library, load_options(setup, Side::kTarget));
   if (!loaded.ok()) return loaded.error();
   const Target& target = **loaded;
   const Result<const Target*> builtin = target.name == kBuiltin ? loaded : opened.loader->load(kBuiltin);

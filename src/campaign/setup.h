@@ -19,6 +19,9 @@ struct Setup {
   std::string against;             // likewise; "": see open_setup()
   std::string target_option;       // for the targets' open()
   std::string against_option;
+  bool isolate = false;                           // both sides in processes of their own
+  std::vector<std::string> target_environment;    // "NAME=VALUE", of that side's process: not empty means isolate
+  std::vector<std::string> against_environment;
   std::vector<std::filesystem::path> folders;     // where a bare name is looked for
   std::vector<std::string> ops;                   // empty: all that both sides offer
   std::vector<ExperimentKind> experiments;        // that are made; empty: all
@@ -45,5 +48,9 @@ struct OpenedSetup {
 Result<OpenedSetup> open_setup(const Setup& setup);
 
 CheckOptions check_options(const Setup& setup);
+
+// How that side's target is loaded. Where both sides name one library but with different options, each has a process of
+// its own: a library may read its settings once a process.
+LoadOptions load_options(const Setup& setup, Side side);
 
 }  // namespace fusediff

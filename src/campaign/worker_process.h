@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 #include "campaign/worker_state.h"
 
 namespace fusediff {

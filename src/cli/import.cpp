@@ -167,7 +167,7 @@ Result<const Target*> open_target(TargetLoader& loader, const std::string& name)
   Child child(child_options(setup));
   const Result<ListAnswer> listed = list_in_child(child, setup.seconds);
   if (!listed.ok()) return listed.error();
-  return loader.load(name, "");
+  return loader.load(name);
 }
 
 Result<const Operator*> operator_of(const po::variables_map& values, const Target& target) {

@@ -62,6 +62,17 @@ Status read_experiments(const po::variables_map& values, Setup& setup) {
   return {};
 }
 
+Result<std::vector<std::string>> environment_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return std::vector<std::string>();
+  const auto& lines = values[name].as<std::vector<std::string>>();
+  for (const std::string& line : lines) {
+    if (line.find('=') == 0 || line.find('=') == std::string::npos) {
+      return user_error("--" + std::string(name) + ": " + quote(line) + " is no NAME=VALUE");
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<std::optional<po::variables_map>> parse_options(const OptionSet& set, const Arguments& arguments) {
@@ -103,11 +114,16 @@ std::vector<std::string> rest_of(const po::variables_map& values) {
 void add_setup_options(po::options_description& options, std::uint64_t memory) {
   options.add_options()  //
       ("target", po::value<std::string>()->value_name("NAME[:PATH]"),
-       "what is tested: a target's name or .so file, and the path of its operators (builtin; its fused path)")  //
+       "what is tested: a target's name, .so or .py file, and the path of its operators (builtin; its fused path)")  //
       ("against", po::value<std::string>()->value_name("NAME[:PATH]"),
        "what it is compared with (the target's own unfused path, else the built-in one)")                        //
       ("target-option", po::value<std::string>()->value_name("TEXT"), "handed to the target when it is opened")  //
       ("against-option", po::value<std::string>()->value_name("TEXT"), "likewise, for the other side")           //
+      ("isolate", po::bool_switch(), "run targets in processes of their own; Python targets always are")         //
+      ("target-env", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
+       "environment variable of the target's own process (means --isolate for it); may be repeated")  //
+      ("against-env", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
+       "likewise, for the other side")                                                                          //
       ("op", po::value<std::vector<std::string>>()->value_name("OP"), "only this operator; may be repeated")     //
       ("timeout", po::value<std::string>()->value_name("TIME")->default_value("10"),
        "of one run of one path, before it counts as a hang")  //
@@ -128,6 +144,13 @@ Result<Setup> setup_of(const po::variables_map& values) {
   setup.against = text_of(values, "against");
   setup.target_option = text_of(values, "target-option");
   setup.against_option = text_of(values, "against-option");
+  setup.isolate = values["isolate"].as<bool>();
+  Result<std::vector<std::string>> environment = environment_of(values, "target-env");
+  if (!environment.ok()) return environment.error();
+  setup.target_environment = *std::move(environment);
+  environment = environment_of(values, "against-env");
+  if (!environment.ok()) return environment.error();
+  setup.against_environment = *std::move(environment);
   setup.folders = target_folders();
   if (values.count("op") != 0) setup.ops = values["op"].as<std::vector<std::string>>();
   if (Status read = read_experiments(values, setup); !read.ok()) return read.error();
@@ -149,6 +172,9 @@ Arguments arguments_of(const Setup& setup) {
   if (!setup.against.empty()) all.push_back("--against=" + setup.against);
   if (!setup.target_option.empty()) all.push_back("--target-option=" + setup.target_option);
   if (!setup.against_option.empty()) all.push_back("--against-option=" + setup.against_option);
+  if (setup.isolate) all.emplace_back("--isolate");
+  for (const std::string& line : setup.target_environment) all.push_back("--target-env=" + line);
+  for (const std::string& line : setup.against_environment) all.push_back("--against-env=" + line);
   for (const std::string& op : setup.ops) all.push_back("--op=" + op);
   if (setup.keep_context) all.emplace_back("--keep-context");
   if (setup.outside) all.emplace_back("--outside");

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "campaign/serve.h"
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 #include "cli/options.h"
 
 namespace fusediff {

@@ -67,6 +67,8 @@ std::string_view name_of(Ending ending) {
       return "guard hit";
     case Ending::kSignal:
       return "signal";
+    case Ending::kExit:
+      return "exit";
     case Ending::kException:
       return "exception";
     case Ending::kHang:

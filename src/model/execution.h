@@ -28,6 +28,7 @@ enum class Ending {
   kBadStatus,    // a number that is none of the four
   kGuardHit,     // a guard page was touched: guard_hit says where
   kSignal,       // any other signal
+  kExit,         // the process that the target ran in ended by itself: of an isolated target
   kException,    // a C++ exception crossed the C ABI
   kHang,         // the time cap passed
   kMemory,       // the memory cap passed
@@ -69,6 +70,8 @@ struct Execution {
   int signal = 0;       // kSignal, kGuardHit
   int status = 0;       // as returned, kBadStatus among them
   std::string message;  // last_error(), or the exception's text
+  std::string note;     // what the target says of the call: the name of an implementation; "" where it says nothing
+  std::string printed;  // what came to stdout and stderr of an isolated target meanwhile, cut to its end
   std::optional<GuardHit> guard_hit;
   std::vector<Overrun> overruns;
   std::vector<ChangedInput> changed_inputs;

@@ -100,6 +100,8 @@ std::optional<Evidence> judge(const Execution& e, bool outside) {
     case Ending::kSignal:
       return ended(FindingClass::kCrash, with_message(signal_text(e.signal) + " in " + where,
                                                       e.message == signal_text(e.signal) ? "" : e.message));
+    case Ending::kExit:
+      return ended(FindingClass::kCrash, with_message("the process ended in " + where, e.message));
     case Ending::kException:
       return ended(FindingClass::kCrash, with_message("a C++ exception left " + where, e.message));
     case Ending::kHang:

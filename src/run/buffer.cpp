@@ -122,12 +122,19 @@ void find_overruns(const Buffer& buffer, const Buffer* over, std::byte guard, st
 }
 
 std::optional<GuardHit> guard_hit(const Buffer& buffer, const Buffer* over, std::uintptr_t address) {
-  if (buffer.slot == nullptr || buffer.target_block != nullptr) return std::nullopt;
-  const auto begin = reinterpret_cast<std::uintptr_t>(buffer.slot->begin());
-  const auto end = reinterpret_cast<std::uintptr_t>(buffer.slot->end());
-  const auto first = reinterpret_cast<std::uintptr_t>(buffer.first);
+  if (buffer.slot == nullptr) return std::nullopt;
   GuardHit hit;
   hit.tensor = over == nullptr ? buffer.name : over->name;
+  const auto first = reinterpret_cast<std::uintptr_t>(buffer.data);
+  if (buffer.target_block != nullptr) {  // its own pages are the guards
+    const auto block = reinterpret_cast<std::uintptr_t>(buffer.target_block);
+    if (address < block || address - block >= buffer.slot->size()) return std::nullopt;
+    hit.behind = address >= first + buffer.bytes;
+    hit.distance = static_cast<std::int64_t>(hit.behind ? address - (first + buffer.bytes) + 1 : first - address);
+    return address < first || hit.behind ? std::optional(hit) : std::nullopt;
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(buffer.slot->begin());
+  const auto end = reinterpret_cast<std::uintptr_t>(buffer.slot->end());
   if (address >= end && address - end < kGuardReach) {
     hit.behind = true;
     hit.distance = static_cast<std::int64_t>(address - (first + buffer.bytes) + 1);

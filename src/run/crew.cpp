@@ -107,11 +107,12 @@ void CrewMember::work() {
     }
   }
   if (open) make_calls(context);
-  if (open && !board_.broken.load(std::memory_order_relaxed)) {
+  const bool left_there = board_.broken.load(std::memory_order_relaxed);
+  if (open && (!left_there || board_.plan.target->host != nullptr)) {
     start_execution(execution_, kFirstFills);
     trap_.join(false);
     context.memory.release_all(calls, context.handle);
-    if (board_.plan.context_each && !calls.broken()) calls.close(context.handle);
+    if (board_.plan.context_each && !left_there && !calls.broken()) calls.close(context.handle);
     trap_.part();
     if (execution_.ending != Ending::kOk) {
       const std::lock_guard lock(board_.mutex);

@@ -19,7 +19,7 @@ std::uint64_t nanoseconds_now() {
 
 bool is_fault(Ending ending) {
   return ending == Ending::kGuardHit || ending == Ending::kSignal || ending == Ending::kHang ||
-         ending == Ending::kException;
+         ending == Ending::kExit || ending == Ending::kException;
 }
 
 Ending ending_of(int status) {
@@ -34,6 +34,10 @@ Ending ending_of(int status) {
       return Ending::kBadStatus;
   }
 }
+
+// What an isolated target names a context or its memory by.
+void* handle_of(std::uint64_t number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)); }
+std::uint64_t number_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
 std::string describe(const Fault& fault) {
   constexpr std::uintptr_t kNearNull = 64 << 10;
@@ -70,6 +74,14 @@ void ForeignCalls::end_with(Ending ending, Phase phase, std::string message) {
   execution_.message = std::move(message);
 }
 
+bool ForeignCalls::hang(Phase phase) {
+  broken_ = true;
+  std::array<char, 48> message{};
+  std::snprintf(message.data(), message.size(), "no answer within %g s", seconds_);
+  end_with(Ending::kHang, phase, message.data());
+  return false;
+}
+
 bool ForeignCalls::answered(Left left, Phase phase) {
   switch (left) {
     case Left::kReturned:
@@ -82,24 +94,55 @@ bool ForeignCalls::answered(Left left, Phase phase) {
       return false;
     case Left::kFault:
       broken_ = true;
-      end_with(Ending::kSignal, phase, describe(trap_.fault()));
-      execution_.signal = trap_.fault().signal;
+      fault_ = trap_.fault();
+      end_with(Ending::kSignal, phase, describe(fault_));
+      execution_.signal = fault_.signal;
       return false;
     case Left::kExpired:
       break;
   }
+  return hang(phase);
+}
+
+// A status other than FUSEDIFF_OK too is an ending.
+bool ForeignCalls::answered(HostAnswer answer, Phase phase) {
+  if (!answer.printed.empty()) execution_.printed = std::move(answer.printed);
+  if (!answer.note.empty()) execution_.note = std::move(answer.note);
+  switch (answer.kind) {
+    case HostAnswer::Kind::kAnswered:
+      if (answer.status == FUSEDIFF_OK) return true;
+      end_with_status(answer.status, phase, std::move(answer.text));
+      return false;
+    case HostAnswer::Kind::kThrew:
+      end_with(Ending::kException, phase, std::move(answer.text));
+      return false;
+    case HostAnswer::Kind::kGivenUp:
+      return hang(phase);
+    case HostAnswer::Kind::kEnded:
+      break;
+  }
   broken_ = true;
-  std::array<char, 48> message{};
-  std::snprintf(message.data(), message.size(), "no answer within %g s", seconds_);
-  end_with(Ending::kHang, phase, message.data());
+  const HostEnd& end = answer.end;
+  if (end.ended.signal == 0) {
+    end_with(Ending::kExit, phase, fusediff::describe(end.ended));
+    return false;
+  }
+  fault_ = {end.ended.signal, end.code, end.address, end.stack, end.access, end.own_thread};
+  end_with(Ending::kSignal, phase, describe(fault_));
+  execution_.signal = fault_.signal;
   return false;
+}
+
+// The time of a run is watched as it is for a target in this process; the host is told nothing.
+Host::GiveUp ForeignCalls::give_up() const {
+  return [this] { return trap_.is_expired(); };
 }
 
 std::string ForeignCalls::last_error() {
   std::array<char, 1024> text{};
-  if (abi_.last_error == nullptr) return "";
+  if (abi_->last_error == nullptr) return "";
   auto body = [&] {
-    const char* said = abi_.last_error();
+    const char* said = abi_->last_error();
     if (said != nullptr) std::memcpy(text.data(), said, ::strnlen(said, text.size() - 1));
   };
   const Left left = trap_.call(body);
@@ -108,8 +151,7 @@ std::string ForeignCalls::last_error() {
   return "last_error() itself failed";
 }
 
-void ForeignCalls::end_with_status(int status, Phase phase) {
-  std::string message = last_error();
+void ForeignCalls::end_with_status(int status, Phase phase, std::string message) {
   const Ending ending = ending_of(status);
   if (ending == Ending::kBadStatus) {
     message =
@@ -125,40 +167,76 @@ bool ForeignCalls::status_call(Phase phase, Function function) {
   auto body = [&] { status = static_cast<int>(function()); };
   if (!answered(trap_.call(body), phase)) return false;
   if (status == FUSEDIFF_OK) return true;
-  end_with_status(status, phase);
+  end_with_status(status, phase, last_error());
   return false;
 }
 
 bool ForeignCalls::open(void** context) {
-  return status_call(Phase::kOpen, [&] { return abi_.open(target_.options.c_str(), context); });
+  if (target_.host == nullptr) {
+    return status_call(Phase::kOpen, [&] { return abi_->open(target_.options.c_str(), context); });
+  }
+  HostAnswer answer = target_.host->open(target_.options, give_up());
+  *context = handle_of(answer.number);
+  return answered(std::move(answer), Phase::kOpen);
 }
 
 void ForeignCalls::close(void* context) {
-  auto body = [&] { abi_.close(context); };
+  if (target_.host != nullptr) {
+    answered(target_.host->close(number_of(context), give_up()), Phase::kClose);
+    return;
+  }
+  auto body = [&] { abi_->close(context); };
   answered(trap_.call(body), Phase::kClose);
 }
 
 bool ForeignCalls::workspace_bytes(void* context, const fusediff_call& call, std::size_t& bytes) {
-  if (abi_.workspace_bytes == nullptr) return true;
+  if (target_.host == nullptr && abi_->workspace_bytes == nullptr) return true;
   const std::uint64_t start = nanoseconds_now();
-  const bool ok = status_call(Phase::kWorkspace, [&] { return abi_.workspace_bytes(context, &call, &bytes); });
+  bool ok = false;
+  if (target_.host == nullptr) {
+    ok = status_call(Phase::kWorkspace, [&] { return abi_->workspace_bytes(context, &call, &bytes); });
+  } else {
+    HostAnswer answer = target_.host->workspace_bytes(number_of(context), call, give_up());
+    bytes = static_cast<std::size_t>(answer.number);
+    ok = answered(std::move(answer), Phase::kWorkspace);
+  }
   execution_.nanoseconds += nanoseconds_now() - start;
   return ok;
 }
 
 bool ForeignCalls::run(void* context, const fusediff_call& call) {
   const std::uint64_t start = nanoseconds_now();
-  const bool ok = status_call(Phase::kRun, [&] { return abi_.run(context, &call); });
+  const bool ok = target_.host == nullptr
+                      ? status_call(Phase::kRun, [&] { return abi_->run(context, &call); })
+                      : answered(target_.host->run(number_of(context), call, give_up()), Phase::kRun);
   execution_.nanoseconds += nanoseconds_now() - start;
+  if (target_.note != nullptr && !broken_) keep_note();
   return ok;
+}
+
+void ForeignCalls::keep_note() {
+  std::array<char, 256> text{};
+  auto body = [&] {
+    const char* said = target_.note();
+    if (said != nullptr) std::memcpy(text.data(), said, ::strnlen(said, text.size() - 1));
+  };
+  if (answered(trap_.call(body), Phase::kRun)) execution_.note = text.data();
 }
 
 void* ForeignCalls::alloc(void* context, std::size_t bytes, std::string_view what) {
   void* memory = nullptr;
-  auto body = [&] { memory = abi_.alloc(context, bytes); };
-  if (!answered(trap_.call(body), Phase::kRun)) return nullptr;
+  std::string why;
+  if (target_.host == nullptr) {
+    auto body = [&] { memory = abi_->alloc(context, bytes); };
+    if (!answered(trap_.call(body), Phase::kRun)) return nullptr;
+    if (memory == nullptr) why = last_error();
+  } else {
+    HostAnswer answer = target_.host->alloc(number_of(context), bytes, give_up());
+    memory = handle_of(answer.number);
+    why = answer.text;
+    if (!answered(std::move(answer), Phase::kRun)) return nullptr;
+  }
   if (memory == nullptr) {
-    std::string why = last_error();
     end_with(Ending::kMemory, Phase::kRun,
              "alloc of " + std::to_string(bytes) + " bytes for " + std::string(what) + " returned NULL" +
                  (why.empty() ? "" : ": ") + why);
@@ -167,20 +245,28 @@ void* ForeignCalls::alloc(void* context, std::size_t bytes, std::string_view wha
 }
 
 void ForeignCalls::release(void* context, void* memory) {
-  auto body = [&] { abi_.release(context, memory); };
+  if (target_.host != nullptr) {
+    answered(target_.host->release(number_of(context), memory, give_up()), Phase::kRun);
+    return;
+  }
+  auto body = [&] { abi_->release(context, memory); };
   answered(trap_.call(body), Phase::kRun);
 }
 
 bool ForeignCalls::write(void* context, void* memory, const void* host, std::size_t bytes, std::string_view what) {
   const Ending before = execution_.ending;
-  const bool ok = status_call(Phase::kRun, [&] { return abi_.write(context, memory, host, bytes); });
+  const bool ok = target_.host == nullptr
+                      ? status_call(Phase::kRun, [&] { return abi_->write(context, memory, host, bytes); })
+                      : answered(target_.host->write(number_of(context), memory, host, bytes, give_up()), Phase::kRun);
   if (!ok && before == Ending::kOk) execution_.message = "write of " + std::string(what) + ": " + execution_.message;
   return ok;
 }
 
 bool ForeignCalls::read(void* context, void* host, const void* memory, std::size_t bytes, std::string_view what) {
   const Ending before = execution_.ending;
-  const bool ok = status_call(Phase::kRun, [&] { return abi_.read(context, host, memory, bytes); });
+  const bool ok = target_.host == nullptr
+                      ? status_call(Phase::kRun, [&] { return abi_->read(context, host, memory, bytes); })
+                      : answered(target_.host->read(number_of(context), host, memory, bytes, give_up()), Phase::kRun);
   if (!ok && before == Ending::kOk) execution_.message = "read of " + std::string(what) + ": " + execution_.message;
   return ok;
 }

@@ -1,5 +1,5 @@
-// The functions of a target, called under a trap, each outcome written into the execution. The only place where a
-// target's code is entered.
+// The functions of a target, called under a trap or asked of the process that it runs in, each outcome written into the
+// execution. The only place where a target's code is entered.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace fusediff {
 class ForeignCalls {
  public:
   ForeignCalls(Trap& trap, const Target& target, double seconds, Execution& execution)
-      : trap_(trap), target_(target), abi_(*target.abi), seconds_(seconds), execution_(execution) {}
+      : trap_(trap), target_(target), abi_(target.abi), seconds_(seconds), execution_(execution) {}
 
   // Each returns whether the target answered FUSEDIFF_OK. Otherwise the execution says how it ended; the first such
   // ending stays, except that a fault replaces a mere status.
@@ -34,23 +34,30 @@ class ForeignCalls {
   void check_other_threads();
   // The target was left where it stood: none of its functions may be called on this context any more.
   bool broken() const { return broken_; }
+  // This process is as it was, whatever became of the target's: memory may be given back.
+  bool harmless() const { return !broken_ || target_.host != nullptr; }
   // The last fault, if the ending is kSignal and it was a memory access.
-  const Fault& fault() const { return trap_.fault(); }
+  const Fault& fault() const { return fault_; }
 
  private:
   template <typename Function>
   bool status_call(Phase phase, Function function);
   bool answered(Left left, Phase phase);
-  void end_with_status(int status, Phase phase);
+  bool answered(HostAnswer answer, Phase phase);
+  bool hang(Phase phase);
+  void keep_note();
+  Host::GiveUp give_up() const;
+  void end_with_status(int status, Phase phase, std::string message);
   void end_with(Ending ending, Phase phase, std::string message);
   std::string last_error();
 
   Trap& trap_;
   const Target& target_;
-  const fusediff_target_v1& abi_;
+  const fusediff_target_v1* const abi_;  // null: the target has a host
   const double seconds_;
   Execution& execution_;
   bool broken_ = false;
+  Fault fault_;
 };
 
 }  // namespace fusediff

@@ -42,6 +42,8 @@ void start_execution(Execution& execution, Fills fills) {
   execution.signal = 0;
   execution.status = FUSEDIFF_OK;
   execution.message.clear();
+  execution.note.clear();
+  execution.printed.clear();
   execution.guard_hit.reset();
   execution.overruns.clear();
   execution.changed_inputs.clear();
@@ -58,7 +60,7 @@ OneRun::OneRun(const RunRequest& request, const RunLimits& limits, Arena& arena,
       bench_(bench),
       calls_(calls),
       execution_(execution),
-      own_memory_(request.target->abi->alloc != nullptr) {}
+      own_memory_(request.target->owns_memory()) {}
 
 bool OneRun::fail(Ending ending, Phase phase, std::string message) {
   execution_.ending = ending;

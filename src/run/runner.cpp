@@ -60,6 +60,7 @@ struct Runner::State {
         watchdog(deadline, duration(limits.seconds), handlers.interrupt()) {}
 
   void run(const RunRequest& request, Execution& execution);
+  Status ready(const Target& target);
   void run_on_fresh_context(ForeignCalls& calls, OneRun& one);
   void run_on_kept_context(const RunRequest& request, ForeignCalls& calls, OneRun& one);
   void close_kept();
@@ -78,6 +79,22 @@ struct Runner::State {
   bool tainted = false;
 };
 
+// An isolated target that has ended since is there again, outside of any run's time. Its contexts went with it.
+Status Runner::State::ready(const Target& target) {
+  if (target.host == nullptr || !target.host->has_ended()) return {};
+  for (auto at = kept.begin(); at != kept.end();) {
+    if (at->first.first != &target) {
+      ++at;
+      continue;
+    }
+    Execution ignored;
+    ForeignCalls calls(trap, target, limits.seconds, ignored);
+    at->second.memory.release_all(calls, nullptr);
+    at = kept.erase(at);
+  }
+  return target.host->revive();
+}
+
 void Runner::State::close(ForeignCalls& calls, Context& context) {
   context.memory.release_all(calls, context.handle);
   if (!calls.broken()) calls.close(context.handle);
@@ -88,7 +105,7 @@ void Runner::State::run_on_fresh_context(ForeignCalls& calls, OneRun& one) {
   if (!calls.open(&context.handle)) return;
   one.execute(context);
   one.return_blocks(context);
-  if (!calls.broken()) close(calls, context);
+  close(calls, context);
 }
 
 void Runner::State::run_on_kept_context(const RunRequest& request, ForeignCalls& calls, OneRun& one) {
@@ -102,11 +119,21 @@ void Runner::State::run_on_kept_context(const RunRequest& request, ForeignCalls&
   one.execute(at->second);
   one.return_blocks(at->second);
   if (!calls.broken()) at->second.memory.trim(calls, at->second.handle, kRetainedBytes);
-  if (calls.broken()) kept.erase(at);  // it is left as it stands
+  if (calls.broken()) {  // it is left as it stands
+    at->second.memory.release_all(calls, at->second.handle);
+    kept.erase(at);
+  }
 }
 
 void Runner::State::run(const RunRequest& request, Execution& execution) {
   start_execution(execution, request.fills);
+  if (Status there = ready(*request.target); !there.ok()) {
+    execution.ending = Ending::kFailed;
+    execution.phase = Phase::kOpen;
+    execution.message = there.error().what;
+    execution.outputs.assign(request.call->outputs.size(), {});
+    return;
+  }
   ForeignCalls calls(trap, *request.target, limits.seconds, execution);
   OneRun one(request, limits, banks[request.bank == Bank::kFirst ? 0 : 1], bench, calls, execution);
   {
@@ -121,7 +148,7 @@ void Runner::State::run(const RunRequest& request, Execution& execution) {
     trap.end();
   }
   one.inspect();
-  tainted = tainted || calls.broken();
+  tainted = tainted || !calls.harmless();
   if (std::find(seen.begin(), seen.end(), request.target) == seen.end()) {
     seen.push_back(request.target);
     handlers.reinstall();
@@ -145,9 +172,18 @@ Runner::~Runner() { state_->close_kept(); }
 void Runner::run(const RunRequest& request, Execution& execution) { state_->run(request, execution); }
 
 CrewOutcome Runner::run_together(const CrewPlan& plan, const Notable& notable) {
+  if (Status there = state_->ready(*plan.target); !there.ok()) {
+    CrewOutcome outcome;
+    outcome.requests.resize(plan.requests.size());
+    outcome.context.emplace();
+    outcome.context->ending = Ending::kFailed;
+    outcome.context->phase = Phase::kOpen;
+    outcome.context->message = there.error().what;
+    return outcome;
+  }
   bool broken = false;
   CrewOutcome outcome = run_crew(plan, notable, state_->crew, broken);
-  state_->tainted = state_->tainted || broken;
+  state_->tainted = state_->tainted || (broken && plan.target->host == nullptr);
   return outcome;
 }
 

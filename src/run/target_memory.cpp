@@ -1,5 +1,7 @@
 #include "run/target_memory.h"
 
+#include "target/host_memory.h"
+
 namespace fusediff {
 namespace {
 
@@ -8,6 +10,9 @@ constexpr std::size_t kPage = 4096;
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 }  // namespace
+
+// A host closes these pages of a block, which itself lies at a page.
+static_assert(kTargetGuard == kGuardPagesBefore * kBlockPage && kTargetGuard + kPage == kGuardPagesBehind * kBlockPage);
 
 std::size_t block_bytes(const Placed& placed) { return whole_pages(room_for(placed)) + 2 * kTargetGuard + kPage; }
 
@@ -27,7 +32,7 @@ void* TargetMemory::acquire(ForeignCalls& calls, void* context, std::size_t byte
 }
 
 void TargetMemory::release_all(ForeignCalls& calls, void* context) {
-  while (!free_.empty() && !calls.broken()) {
+  while (!free_.empty() && calls.harmless()) {
     void* memory = free_.back().memory;
     free_.pop_back();
     calls.release(context, memory);

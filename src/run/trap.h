@@ -78,6 +78,8 @@ class Trap {
   std::string_view thrown() const { return thrown_.data(); }
   // kFault or kExpired when that came between two calls, or from another thread after the last; else kReturned.
   Left pending();
+  // The time of the run is up, or expire() was called.
+  bool is_expired() const { return deadline_.is_expired(); }
 
  private:
   friend struct TrapHandlers;

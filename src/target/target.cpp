@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -15,9 +16,15 @@
 namespace fusediff {
 namespace {
 
-constexpr std::string_view kSuffix = ".so";
+constexpr std::string_view kLibrary = ".so";
+constexpr std::string_view kPython = ".py";
+constexpr std::array kSuffixes = {kLibrary, kPython};
+// The interpreter is the user's choice, one side's too: FUSEDIFF_PYTHON.
+constexpr const char* kStartPython = "exec \"${FUSEDIFF_PYTHON:-python3}\" \"$0\" \"$@\"";
 
-bool is_path(std::string_view name) { return name.find('/') != std::string_view::npos || name.ends_with(kSuffix); }
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(kLibrary) || name.ends_with(kPython);
+}
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -95,6 +102,19 @@ Status check_table(const std::filesystem::path& file, const fusediff_target_v1& 
 
 }  // namespace
 
+Result<const fusediff_target_v1*> load_table(const std::filesystem::path& file) {
+  if (auto status = check_shared_object(file); !status.ok()) return status.error();
+  const auto table = table_of(file);
+  if (!table.ok()) return table.error();
+  if (auto status = check_table(file, **table); !status.ok()) return status.error();
+  return table;
+}
+
+const char* (*find_note(const std::filesystem::path& file))() {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : reinterpret_cast<const char* (*)()>(::dlsym(library, "fusediff_note"));
+}
+
 TargetLoader::TargetLoader(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
 std::vector<std::string> TargetLoader::available() const {
@@ -104,8 +124,8 @@ std::vector<std::string> TargetLoader::available() const {
     std::filesystem::directory_iterator at(folder, error);
     for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
       std::error_code ignored;
-      if (at->path().extension() == kSuffix && at->is_regular_file(ignored))
-        names.push_back(at->path().stem().string());
+      const bool one = std::find(kSuffixes.begin(), kSuffixes.end(), at->path().extension()) != kSuffixes.end();
+      if (one && at->is_regular_file(ignored)) names.push_back(at->path().stem().string());
     }
   }
   std::sort(names.begin(), names.end());
@@ -122,10 +142,10 @@ Result<std::filesystem::path> TargetLoader::find(std::string_view name) const {
     if (!std::filesystem::exists(file, error)) return user_error(std::string(name) + ": there is no such library");
   } else {
     for (const auto& folder : folders_) {
-      const auto candidate = folder / (std::string(name) + std::string(kSuffix));
-      if (!std::filesystem::exists(candidate, error)) continue;
-      file = candidate;
-      break;
+      for (const std::string_view suffix : kSuffixes) {
+        const auto candidate = folder / (std::string(name) + std::string(suffix));
+        if (file.empty() && std::filesystem::exists(candidate, error)) file = candidate;
+      }
     }
   }
   if (file.empty()) {
@@ -146,10 +166,7 @@ Result<std::filesystem::path> TargetLoader::find(std::string_view name) const {
   return canonical;
 }
 
-Result<Schema> TargetLoader::read_schema(const std::filesystem::path& file, const fusediff_target_v1& table) {
-  auto text = text_of(file, "schema", [&] { return table.schema(); });
-  if (!text.ok()) return text.error();
-  if (*text == nullptr) return wrong(file, "schema() returned NULL");
+Result<Schema> TargetLoader::read_schema(const std::filesystem::path& file, const char* text) {
   std::string like_failed;  // why a lookup came back empty: the schema reader cannot know
   const auto lookup = [&](std::string_view other) -> const Schema* {
     const auto loaded = load(other);
@@ -158,7 +175,7 @@ Result<Schema> TargetLoader::read_schema(const std::filesystem::path& file, cons
     return nullptr;
   };
   loading_.push_back(file);
-  auto schema = parse_schema(*text, lookup);
+  auto schema = parse_schema(text, lookup);
   loading_.pop_back();
   if (!schema.ok()) {
     return Error{schema.error().blame, file.string() + ": schema: " + one_line(schema.error().what) + like_failed};
@@ -167,34 +184,76 @@ Result<Schema> TargetLoader::read_schema(const std::filesystem::path& file, cons
 }
 
 Result<std::unique_ptr<Target>> TargetLoader::open_library(const std::filesystem::path& file) {
-  if (auto status = check_shared_object(file); !status.ok()) return status.error();
-  const auto table = table_of(file);
+  const auto table = load_table(file);
   if (!table.ok()) return table.error();
-  if (auto status = check_table(file, **table); !status.ok()) return status.error();
-  auto schema = read_schema(file, **table);
+  const auto text = text_of(file, "schema", [&] { return (*table)->schema(); });
+  if (!text.ok()) return text.error();
+  if (*text == nullptr) return wrong(file, "schema() returned NULL");
+  auto schema = read_schema(file, *text);
   if (!schema.ok()) return schema.error();
   auto target = std::make_unique<Target>();
   target->name = (*table)->name;
   target->version = (*table)->version;
-  target->file = file;
   target->schema = *std::move(schema);
   target->abi = *table;
+  target->note = find_note(file);
   return target;
 }
 
-Result<const Target*> TargetLoader::load(std::string_view name_or_path, std::string_view options) {
+// A Python file is served by an interpreter that runs host.py, a library by fusediff-host.
+Result<HostCommand> TargetLoader::host_command(const std::filesystem::path& file) const {
+  const bool python = file.extension() == kPython;
+  std::error_code error;
+  for (const auto& folder : folders_) {
+    const auto program = python ? folder / "python" / "host.py" : folder.parent_path() / "fusediff-host";
+    if (!std::filesystem::exists(program, error)) continue;
+    HostCommand command;
+    command.what = file.string();
+    if (python) {
+      command.program = "/bin/sh";
+      command.arguments = {"-c", kStartPython, program.string(), file.string()};
+    } else {
+      command.program = program.string();
+      command.arguments = {file.string()};
+    }
+    return command;
+  }
+  return user_error(file.string() + ": nothing can run it in a process of its own: no folder of targets has " +
+                    (python ? "python/host.py" : "fusediff-host beside it"));
+}
+
+Result<std::unique_ptr<Target>> TargetLoader::open_host(const std::filesystem::path& file, const LoadOptions& how) {
+  auto command = host_command(file);
+  if (!command.ok()) return command.error();
+  command->environment = how.environment;
+  auto host = Host::start(*std::move(command));
+  if (!host.ok()) return host.error();
+  auto schema = read_schema(file, (*host)->schema().c_str());
+  if (!schema.ok()) return schema.error();
+  auto target = std::make_unique<Target>();
+  target->name = (*host)->name();
+  target->version = (*host)->version();
+  target->schema = *std::move(schema);
+  target->host = *std::move(host);
+  return target;
+}
+
+Result<const Target*> TargetLoader::load(std::string_view name_or_path, const LoadOptions& how) {
   auto file = find(name_or_path);
   if (!file.ok()) return file.error();
-  const std::string key = file->string() + "\n" + std::string(options);
+  const bool hosted = how.isolate || !how.environment.empty() || file->extension() == kPython;
+  std::string key = file->string() + "\n" + how.options + (hosted ? "\nhosted" : "");
+  for (const std::string& line : how.environment) key += "\n" + line;
   if (const auto at = loaded_.find(key); at != loaded_.end()) return at->second.get();
   if (std::find(loading_.begin(), loading_.end(), *file) != loading_.end()) {
     return user_error(file->string() + ": its schema is \"like\" one that is like its own, a circle");
   }
   const FloatState before;  // initialisers may flush denormals for the whole thread
-  auto target = open_library(*file);
+  auto target = hosted ? open_host(*file, how) : open_library(*file);
   before.restore();
   if (!target.ok()) return target.error();
-  (*target)->options = options;
+  (*target)->file = *file;
+  (*target)->options = how.options;
   return (loaded_[key] = *std::move(target)).get();
 }
 

@@ -59,7 +59,7 @@ TEST_F(TargetLoaderTest, LoadsByNameAndByPathOnce) {
   const auto by_path = loader_.load((kFixtures / "good.so").string());
   ASSERT_TRUE(by_path.ok());
   EXPECT_EQ(*by_path, *by_name);
-  const auto other_options = loader_.load("good", "device=1");
+  const auto other_options = loader_.load("good", {.options = "device=1", .isolate = false, .environment = {}});
   ASSERT_TRUE(other_options.ok());
   EXPECT_NE(*other_options, *by_name);
   EXPECT_EQ((*other_options)->options, "device=1");

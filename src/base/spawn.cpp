@@ -1,4 +1,4 @@
-#include "campaign/spawn.h"
+#include "base/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FUSEDIFF_SHADOW_MEMORY 1
@@ -61,6 +63,20 @@ void set_files(posix_spawn_file_actions_t& files, const SpawnRequest& request) {
   for (const auto& [ours, theirs] : request.descriptors) ::posix_spawn_file_actions_adddup2(&files, ours, theirs);
 }
 
+// Ours, but for the names that are given another value.
+std::vector<char*> environment_of(const SpawnRequest& request) {
+  std::vector<char*> all;
+  for (char** ours = environ; *ours != nullptr; ++ours) {
+    const std::string_view line = *ours;
+    const std::string_view name = line.substr(0, std::min(line.find('='), line.size() - 1) + 1);
+    const auto given = [&](const std::string& other) { return other.starts_with(name); };
+    if (std::none_of(request.environment.begin(), request.environment.end(), given)) all.push_back(*ours);
+  }
+  for (const std::string& line : request.environment) all.push_back(const_cast<char*>(line.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
 Ended ended_of(int status) {
   if (WIFSIGNALED(status)) return {WTERMSIG(status), 0};
   return {0, WEXITSTATUS(status)};
@@ -76,8 +92,9 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   for (const std::string& argument : request.arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t process = 0;
+  const std::vector<char*> environment = environment_of(request);
   const int code =
-      ::posix_spawn(&process, request.program.c_str(), &plan.files, &plan.attributes, argv.data(), environ);
+      ::posix_spawn(&process, request.program.c_str(), &plan.files, &plan.attributes, argv.data(), environment.data());
   if (code != 0) return user_error(request.program + ": cannot start it: " + std::strerror(code));
   return process;
 }

@@ -17,6 +17,7 @@ namespace fusediff {
 struct SpawnRequest {
   std::string program;
   std::vector<std::string> arguments;            // argv[1] and on
+  std::vector<std::string> environment;          // "NAME=VALUE", in place of ours of that name
   std::vector<std::pair<int, int>> descriptors;  // ours -> the program's; all others of ours are close-on-exec
   std::string output_file;                       // stdout and stderr are appended there; "": our stderr takes both
   bool truncate_output = false;                  // start output_file anew
