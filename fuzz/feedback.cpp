@@ -12,7 +12,7 @@ constexpr std::size_t kOperators = 32;  // more share counters
 // Counters of one operator: what is counted, and from where.
 constexpr std::size_t kVerdicts = 5;
 constexpr std::size_t kClasses = static_cast<std::size_t>(kFindingClassCount);
-constexpr std::size_t kEndings = 10;
+constexpr std::size_t kEndings = 11;
 constexpr std::size_t kGaps = 24;
 constexpr std::size_t kUlps = 24;
 constexpr std::size_t kShares = 16;
@@ -23,8 +23,9 @@ constexpr std::size_t kReasons = 16;
 constexpr std::size_t kExperiments = (kExperimentKindCount + kRelationKindCount) * kVerdicts;
 constexpr std::size_t kCauses = 16;
 constexpr std::size_t kMargins = 16;
+constexpr std::size_t kNotes = 32;  // implementations that a target names
 constexpr std::size_t kPerOperator = kVerdicts + kClasses + 2 * kEndings + kGaps + kUlps + kShares + kShapes + kValues +
-                                     kDTypeBuckets + kReasons + kExperiments + kCauses + kMargins;
+                                     kDTypeBuckets + kReasons + kExperiments + kCauses + kMargins + 2 * kNotes;
 
 // Volatile: nothing in the program reads it and the compiler would drop the stores.
 __attribute__((section("__libfuzzer_extra_counters"),
@@ -91,6 +92,11 @@ std::size_t report_features(std::size_t op, const Case& c, const CheckResult& re
     group.set(kCauses, hash128(verdict.finding->conclusion).low % kCauses);
   group.skip(kCauses);
   if (f.margin != 255) group.set(kMargins, f.margin);
+  group.skip(kMargins);
+  for (const std::uint8_t note : f.note) {
+    if (note != 0) group.set(kNotes, note % kNotes);
+    group.skip(kNotes);
+  }
   return group.fresh();
 }
 

@@ -19,8 +19,8 @@ struct Setup {
   std::string against;             // likewise; "": see open_setup()
   std::string target_option;       // for the targets' open()
   std::string against_option;
-  bool isolate = false;                           // both sides in processes of their own
-  std::vector<std::string> target_environment;    // "NAME=VALUE", of that side's process: not empty means isolate
+  bool isolate = false;                         // both sides in processes of their own
+  std::vector<std::string> target_environment;  // "NAME=VALUE", of that side's process: not empty means isolate
   std::vector<std::string> against_environment;
   std::vector<std::filesystem::path> folders;     // where a bare name is looked for
   std::vector<std::string> ops;                   // empty: all that both sides offer

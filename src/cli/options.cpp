@@ -123,8 +123,8 @@ void add_setup_options(po::options_description& options, std::uint64_t memory) {
       ("target-env", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
        "environment variable of the target's own process (means --isolate for it); may be repeated")  //
       ("against-env", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
-       "likewise, for the other side")                                                                          //
-      ("op", po::value<std::vector<std::string>>()->value_name("OP"), "only this operator; may be repeated")     //
+       "likewise, for the other side")                                                                        //
+      ("op", po::value<std::vector<std::string>>()->value_name("OP"), "only this operator; may be repeated")  //
       ("timeout", po::value<std::string>()->value_name("TIME")->default_value("10"),
        "of one run of one path, before it counts as a hang")  //
       ("memory", po::value<std::string>()->value_name("MIB")->default_value(std::to_string(memory)),

@@ -51,6 +51,7 @@ struct Features {
   std::uint8_t shape_class = 0;          // hash of size classes of the dims, 8 bits
   std::uint8_t margin = 255;             // log2 of the smallest ratio of an error's bound to the error; 255: none
   std::uint8_t value_class = 0;          // NaN, inf, zero, denormal seen in outputs: bits
+  std::array<std::uint8_t, 2> note{};    // [Side] hash of what the target said of its run; 0: nothing
 };
 
 struct CheckResult {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "oracle/bits.h"
 #include "oracle/decide.h"
 
@@ -56,12 +57,17 @@ std::int64_t differing_elements(DType dtype, const std::vector<std::byte>& a, co
   return differing;
 }
 
+std::uint8_t hash_of_note(const std::string& note) {
+  return note.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(1 + hash128(note).low % 255);
+}
+
 }  // namespace
 
 Features features_of(const Call& call, const std::vector<std::span<const std::byte>>& inputs, const Execution& target,
                      const Execution& against, const std::vector<bool>& compared) {
   Features features;
   features.ending = {static_cast<std::uint8_t>(target.ending), static_cast<std::uint8_t>(against.ending)};
+  features.note = {hash_of_note(target.note), hash_of_note(against.note)};
   features.shape_class = shape_class(call);
   if (target.ending != Ending::kOk || against.ending != Ending::kOk) return features;
   // An experiment that had nothing to compare may have run neither.

@@ -1,6 +1,9 @@
 #include "engine/finding_of.h"
 
 #include <bit>
+#include <sstream>
+
+#include "model/quote.h"
 
 namespace fusediff {
 namespace {
@@ -30,6 +33,16 @@ std::string size_of_difference(const std::vector<Difference>& differences) {
     break;
   }
   return text;
+}
+
+// Its lines, with a bar between them, as a person may paste them.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  std::istringstream lines(text);
+  for (std::string one; std::getline(lines, one);) {
+    if (!one.empty()) line += (line.empty() ? "" : " | ") + printable(one);
+  }
+  return line;
 }
 
 }  // namespace
@@ -91,6 +104,24 @@ void add_hashes(const Call& call, std::span<const std::span<const std::byte>> in
       if (executions[s]->ending == Ending::kOk && given) hash.hash[s] = hash128(executions[s]->outputs[o]);
     }
     finding.output_hashes.push_back(std::move(hash));
+  }
+}
+
+void add_words(const std::array<const Execution*, 2>& executions, Finding& finding) {
+  std::array<std::string, 2> columns;
+  for (const std::size_t s : {0u, 1u}) columns[s] = finding.columns[s].empty() ? finding.paths[s] : finding.columns[s];
+  const std::string& note = executions[0]->note;
+  if (note == executions[1]->note && !note.empty()) {
+    finding.notes.push_back("implementation: " + note);
+  } else {
+    for (const std::size_t s : {0u, 1u}) {
+      if (!executions[s]->note.empty())
+        finding.notes.push_back("implementation, " + columns[s] + ": " + executions[s]->note);
+    }
+  }
+  for (const std::size_t s : {0u, 1u}) {
+    if (!executions[s]->printed.empty())
+      finding.notes.push_back(columns[s] + " printed: " + on_one_line(executions[s]->printed));
   }
 }
 

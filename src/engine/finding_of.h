@@ -33,5 +33,7 @@ std::string suspicion_of(const Case& c, const Call& call, const Comparison& comp
 void add_hashes(const Call& call, std::span<const std::span<const std::byte>> inputs,
                 const std::array<const Execution*, 2>& executions, const std::array<std::vector<bool>, 2>& gives,
                 Finding& finding);
+// What each side's target said of its run, as notes: the name of its implementation, what it printed.
+void add_words(const std::array<const Execution*, 2>& executions, Finding& finding);
 
 }  // namespace fusediff

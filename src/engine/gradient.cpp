@@ -231,6 +231,7 @@ Verdict GradientCheck::explain() {
   finding.notes = std::move(notes);
   finding.notes.insert(finding.notes.end(), call_.notes.begin(), call_.notes.end());
   add_hashes(call_, inputs_, executions_, given_, finding);
+  add_words(executions_, finding);
   return {Verdict::Kind::kFinding, "", std::move(finding)};
 }
 

@@ -188,6 +188,7 @@ Verdict PairCheck::explain() {
   finding.notes = notes_;
   finding.notes.insert(finding.notes.end(), call_->notes.begin(), call_->notes.end());
   add_hashes(*call_, inputs_, execution_pointers_, {gives(Side::kTarget), gives(Side::kAgainst)}, finding);
+  add_words(execution_pointers_, finding);
   return {Verdict::Kind::kFinding, "", std::move(finding)};
 }
 

@@ -248,6 +248,7 @@ Finding RelationCheck::finding(const Judgement& judgement, const std::array<Rate
   finding.notes.insert(finding.notes.end(), question.judged.notes.begin(), question.judged.notes.end());
   add_hashes(question.judged, views(question.inputs), {&seen_[kOdd].together, &seen_[kPlain].together},
              {question.compared, question.compared}, finding);
+  add_words({&seen_[kOdd].together, &seen_[kPlain].together}, finding);
   return finding;
 }
 

@@ -22,7 +22,7 @@ Verdict skip(std::string why) { return {Verdict::Kind::kSkip, std::move(why), {}
 
 bool ended_by_fault(const Execution& e) {
   return e.ending == Ending::kGuardHit || e.ending == Ending::kSignal || e.ending == Ending::kHang ||
-         e.ending == Ending::kException || e.ending == Ending::kMemory || e.ending == Ending::kBadStatus;
+         e.ending == Ending::kExit || e.ending == Ending::kException || e.ending == Ending::kMemory || e.ending == Ending::kBadStatus;
 }
 
 bool is_notable(const Companion& member, const Execution& execution) {
@@ -302,6 +302,7 @@ Verdict SharedContextCheck::explain() {
   }
   if (const auto& first = outcome_.requests[accused_].first) {
     add_hashes(member.call(), member.inputs, {&*first, &member.alone}, {}, finding);
+    add_words({&*first, &member.alone}, finding);
     if (accused_ == 0) subject_.executions = {*first, member.alone};
   }
   return {Verdict::Kind::kFinding, "", std::move(finding)};

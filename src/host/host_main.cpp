@@ -1,5 +1,5 @@
-// fusediff-host LIBRARY --parent PID: the process that an isolated target runs in. Socket on descriptor 3, shared memory
-// on 4; src/host/HOST.md says what goes over them. Started by fusediff, not by people.
+// fusediff-host LIBRARY --parent PID: the process that an isolated target runs in. Socket on descriptor 3, shared
+// memory on 4; src/host/HOST.md says what goes over them. Started by fusediff, not by people.
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -83,7 +83,8 @@ void serve_channel(const ServedTarget& target, int socket) {
 int serve(const std::string& file) {
   std::uint64_t bytes = 0;
   std::byte* const region = map_region(bytes);
-  if (region == nullptr) return refuse("fusediff-host: there is no shared memory on descriptor 4: start fusediff instead");
+  if (region == nullptr)
+    return refuse("fusediff-host: there is no shared memory on descriptor 4: start fusediff instead");
   const Result<const fusediff_target_v1*> table = load_table(file);
   if (!table.ok()) return refuse(table.error().what);
   const char* schema = (*table)->schema();

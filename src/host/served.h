@@ -1,5 +1,5 @@
-// Answers the messages of one channel by calling a target that this process has loaded: src/host/HOST.md lists them. One
-// thread a channel. Faults are not caught here: they end the process.
+// Answers the messages of one channel by calling a target that this process has loaded: src/host/HOST.md lists them.
+// One thread a channel. Faults are not caught here: they end the process.
 #pragma once
 
 #include <cstddef>

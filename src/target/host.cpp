@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int kOurDescriptors = 64;
 constexpr int kHostSocket = 3;
 constexpr int kHostMemory = 4;
-constexpr long kLookMicroseconds = 50'000;              // between two looks at give_up
-constexpr std::chrono::seconds kLongestStart(180);      // of a library that is large, on a machine that is busy
-constexpr std::chrono::seconds kLongestEnd(5);          // from the closed socket to the ended process
-constexpr std::uint64_t kMostPrinted = 2000;            // bytes of it that are kept
-constexpr std::uint64_t kLargestOutput = 8u << 20;      // bytes; then it starts anew
+constexpr long kLookMicroseconds = 50'000;          // between two looks at give_up
+constexpr std::chrono::seconds kLongestStart(180);  // of a library that is large, on a machine that is busy
+constexpr std::chrono::seconds kLongestEnd(5);      // from the closed socket to the ended process
+constexpr std::uint64_t kMostPrinted = 2000;        // bytes of it that are kept
+constexpr std::uint64_t kLargestOutput = 8u << 20;  // bytes; then it starts anew
 
 int lifted(int descriptor) {
   const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOurDescriptors);
@@ -127,7 +127,8 @@ Status Host::launch() {
   request.arguments = command_.arguments;
   request.arguments.insert(request.arguments.end(), {"--parent", std::to_string(::getpid())});
   request.environment = command_.environment;
-  request.descriptors = {{pair[1], kHostSocket}, {memory, kHostMemory}, {output, STDOUT_FILENO}, {output, STDERR_FILENO}};
+  request.descriptors = {
+      {pair[1], kHostSocket}, {memory, kHostMemory}, {output, STDOUT_FILENO}, {output, STDERR_FILENO}};
   const Result<pid_t> process = spawn(request);
   for (const int passed : {pair[1], memory, output}) ::close(passed);
   if (!process.ok()) {
@@ -205,9 +206,8 @@ void Host::note_end(const Ended& ended) {
     end_.stack = static_cast<std::uintptr_t>(words.stack);
     end_.access = static_cast<Access>(std::clamp(words.access, 0, 2));
     end_.own_thread = words.own_thread != 0;
-    end_.address = words.in_region == 0
-                       ? static_cast<std::uintptr_t>(words.address)
-                       : reinterpret_cast<std::uintptr_t>(memory_->begin()) + (words.in_region - 1);
+    end_.address = words.in_region == 0 ? static_cast<std::uintptr_t>(words.address)
+                                        : reinterpret_cast<std::uintptr_t>(memory_->begin()) + (words.in_region - 1);
   }
   close_all();
   ended_.store(true, std::memory_order_release);
@@ -373,8 +373,7 @@ HostAnswer Host::write(std::uint64_t context, void* memory, const void* from, st
   return answer;
 }
 
-HostAnswer Host::read(std::uint64_t context, void* into, const void* memory, std::size_t bytes,
-                      const GiveUp& give_up) {
+HostAnswer Host::read(std::uint64_t context, void* into, const void* memory, std::size_t bytes, const GiveUp& give_up) {
   if (!owns_memory_) {
     std::memcpy(into, memory, bytes);
     return {};

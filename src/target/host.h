@@ -1,5 +1,6 @@
 // A target that runs in a process of its own, the host: what is asked of it, and what became of it. The process is
-// spawned, never forked, watched, and started again when it has died. What a death means for a case is not decided here.
+// spawned, never forked, watched, and started again when it has died. What a death means for a case is not decided
+// here.
 //
 // The host is told one JSON object a message on a socket (SOCK_SEQPACKET), one for each thread that calls, and answers
 // with one. Tensors lie in HostMemory. src/host/HOST.md lists the messages.
@@ -45,11 +46,11 @@ struct HostEnd {
 struct HostAnswer {
   enum class Kind { kAnswered, kThrew, kEnded, kGivenUp } kind = Kind::kAnswered;
   int status = FUSEDIFF_OK;
-  std::string text;         // last_error(), or what was thrown
-  std::string note;         // the target's own words on the call: fusediff_note()
-  std::string printed;      // what came to stdout and stderr meanwhile, cut to its end
+  std::string text;          // last_error(), or what was thrown
+  std::string note;          // the target's own words on the call: fusediff_note()
+  std::string printed;       // what came to stdout and stderr meanwhile, cut to its end
   std::uint64_t number = 0;  // a context, bytes of workspace, or memory
-  HostEnd end;              // kEnded
+  HostEnd end;               // kEnded
 };
 
 class Host {

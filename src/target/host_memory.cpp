@@ -31,8 +31,7 @@ Result<std::unique_ptr<HostMemory>> HostMemory::make() {
     if (descriptor >= 0) ::close(descriptor);
     return our_error("no memory to share with a host process: " + why);
   }
-  void* begin =
-      ::mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  void* begin = ::mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   if (begin == MAP_FAILED) {
     const std::string why = std::strerror(errno);
     ::close(descriptor);

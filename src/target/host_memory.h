@@ -68,9 +68,9 @@ class HostMemory {
   std::byte* begin_;
   mutable std::mutex mutex_;
   std::uint64_t next_ = kFirstBlock;
-  std::map<std::uint64_t, std::uint64_t> bytes_of_;              // offset -> bytes; a block keeps its size for good
-  std::map<std::uint64_t, std::vector<std::uint64_t>> free_;     // bytes -> offsets
-  std::uint64_t resident_free_ = 0;                              // bytes of free blocks that still hold memory
+  std::map<std::uint64_t, std::uint64_t> bytes_of_;           // offset -> bytes; a block keeps its size for good
+  std::map<std::uint64_t, std::vector<std::uint64_t>> free_;  // bytes -> offsets
+  std::uint64_t resident_free_ = 0;                           // bytes of free blocks that still hold memory
 };
 
 }  // namespace fusediff

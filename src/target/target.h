@@ -1,4 +1,5 @@
-// A loaded operator target, in this process or in one of its own: the only floor that touches the ABI's types outside the runner.
+// A loaded operator target, in this process or in one of its own: the only floor that touches the ABI's types outside
+// the runner.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +24,7 @@ struct Target {
   Schema schema;
   const fusediff_target_v1* abi = nullptr;  // owned by the library, which stays loaded until the process ends; or:
   std::unique_ptr<Host> host;               // it runs in a process of its own
-  const char* (*note)() = nullptr;          // of abi: the library's words on the calling thread's last call; may be null
+  const char* (*note)() = nullptr;  // of abi: the library's words on the calling thread's last call; may be null
 
   // Tensors are written and read through the target, not as this process's memory.
   bool owns_memory() const { return host != nullptr || abi->alloc != nullptr; }

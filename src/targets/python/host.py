@@ -260,7 +260,7 @@ def main():
         say(control, refused=" ".join(("%s: %s" % (sys.argv[1], error)).split()))
         return 2
     region[PARCEL:PARCEL + len(schema)] = schema
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)
     faults = Faults(region, len(region))
     say(control, name=fusediff_file.name_of(target.file), version=fusediff_file.version_of(target.file),
         schema_bytes=len(schema), asks_workspace=False, owns_memory=False)
