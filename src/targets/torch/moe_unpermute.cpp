@@ -62,33 +62,34 @@ UnpermuteGrad read_grad(const Call& call) {
   return {grad_out, in, aten_if_present(call.input("probs")), read_row_map(call, grad_out.size(0), in.size(0))};
 }
 
-// The gradient of the token of each reached row, times its probability, at that row; zeros elsewhere.
-void give_grad_in(const Call& call, const UnpermuteGrad& g, const at::Tensor& by_pick) {
-  const at::Tensor flat = by_pick.reshape({g.map.tokens * g.map.picks, g.in.size(1)});
+// The rows of the gradient, one for each reached row of `in`, at their places; zeros elsewhere.
+void give_grad_in(const Call& call, const UnpermuteGrad& g, const at::Tensor& reached) {
   at::Tensor grad_in = at::zeros({g.in.size(0), g.in.size(1)}, g.in.options());
-  grad_in.index_copy_(0, g.map.rows, flat.index_select(0, g.map.slots).to(g.in.scalar_type()));
+  grad_in.index_copy_(0, g.map.rows, reached.to(g.in.scalar_type()));
   give(call.output("grad_in"), grad_in);
 }
 
-at::Tensor expanded(const UnpermuteGrad& g) {
-  return g.grad_out.unsqueeze(1).expand({g.map.tokens, g.map.picks, g.in.size(1)});
-}
-
+// Gathers first, then multiplies what was reached.
 void grad_fused(const Call& call) {
   const UnpermuteGrad g = read_grad(call);
   const at::Tensor rows = widened(spread(g.map, g.in));
   give(call.output("grad_probs"), at::bmm(rows, widened(g.grad_out).unsqueeze(-1)).squeeze(-1));
-  // An outer product of each token: no sum, one rounding.
-  const at::Tensor outer =
-      g.probs.defined() ? at::bmm(g.probs.unsqueeze(-1), widened(g.grad_out).unsqueeze(1)) : expanded(g);
-  give_grad_in(call, g, outer);
+  at::Tensor reached = g.grad_out.index_select(0, g.map.slots.div(g.map.picks, "floor"));
+  if (g.probs.defined()) {
+    reached = reached * g.probs.flatten().index_select(0, g.map.slots).unsqueeze(1);
+  }
+  give_grad_in(call, g, reached);
 }
 
+// Multiplies for every pick, then gathers.
 void grad_unfused(const Call& call) {
   const UnpermuteGrad g = read_grad(call);
   const at::Tensor rows = widened(spread(g.map, g.in));
-  give(call.output("grad_probs"), (widened(g.grad_out).unsqueeze(1) * rows).sum(-1));
-  give_grad_in(call, g, g.probs.defined() ? expanded(g) * g.probs.unsqueeze(-1) : expanded(g));
+  const at::Tensor gradient = g.grad_out.unsqueeze(1);
+  give(call.output("grad_probs"), (widened(gradient) * rows).sum(-1));
+  at::Tensor by_pick = gradient.expand({g.map.tokens, g.map.picks, g.in.size(1)});
+  by_pick = g.probs.defined() ? by_pick * g.probs.unsqueeze(-1) : by_pick;
+  give_grad_in(call, g, by_pick.reshape({g.map.tokens * g.map.picks, g.in.size(1)}).index_select(0, g.map.slots));
 }
 
 constexpr char kSchema[] = R"({
