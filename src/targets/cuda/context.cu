@@ -10,6 +10,7 @@ namespace fusediff::cuda {
 
 void check_cuda(cudaError_t error, const char* call) {
   if (error != cudaSuccess) {
+    cudaGetLastError();  // told here; the next launch must not be blamed for it
     kit::fail(call, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
   }
 }
@@ -96,6 +97,7 @@ void* DeviceContext::alloc(size_t bytes) const {
 void DeviceContext::release(void* memory) const {
   cudaSetDevice(device_);
   cudaFree(memory);
+  cudaGetLastError();
 }
 
 void DeviceContext::write(void* memory, const void* host, size_t bytes) const {

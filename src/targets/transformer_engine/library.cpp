@@ -99,6 +99,7 @@ void Library::load_runtime(const std::string& runtime) {
 
 void Library::check(int error, const char* call) const {
   if (error != kCudaSuccess) {
+    cuda_.get_last_error();  // told here; the next launch must not be blamed for it
     kit::fail(call, ": ", cuda_.get_error_string(error), " (", cuda_.get_error_name(error), ")");
   }
 }
