@@ -44,12 +44,11 @@ void need(void* library, const char* name, const std::string& file, Function& fu
 }  // namespace
 
 Library::Library(const std::string& engine, const std::string& runtime) {
-  load_engine(engine);
-  load_runtime(runtime);
+  load_runtime(runtime, load_engine(engine));
   shift_ = has_int16() ? 1 : 0;
 }
 
-void Library::load_engine(const std::string& engine) {
+void* Library::load_engine(const std::string& engine) {
   const std::string file = engine.empty() ? "libtransformer_engine.so" : engine;
   std::string why;
   void* library = open_library(file, &why);
@@ -70,15 +69,19 @@ void Library::load_engine(const std::string& engine) {
     array_shape_ = ::dlsym(library, "nvte_make_shape") != nullptr;
     element_size_ = find<ElementSize>(library, "nvte_tensor_element_size");
   }
+  return library;
 }
 
-void Library::load_runtime(const std::string& runtime) {
-  const std::string names[] = {runtime, "libcudart.so.13", "libcudart.so.12", "libcudart.so"};
+// The one that is named; else the one that the engine is linked with, so that there are not two; else the newest.
+void Library::load_runtime(const std::string& runtime, void* engine) {
   std::string why;
-  std::string file;
-  void* library = nullptr;
-  for (const std::string& name : names) {
-    if (library == nullptr && !name.empty() && (runtime.empty() || name == runtime)) {
+  std::string file = runtime.empty() ? "the CUDA runtime" : runtime;
+  void* library = runtime.empty() ? nullptr : open_library(runtime, &why);
+  if (runtime.empty() && ::dlsym(engine, "cudaGetDeviceCount") != nullptr) {
+    library = engine;
+  }
+  for (const char* name : {"libcudart.so.13", "libcudart.so.12", "libcudart.so"}) {
+    if (library == nullptr && runtime.empty()) {
       library = open_library(name, &why);
       file = name;
     }

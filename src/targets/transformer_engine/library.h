@@ -25,8 +25,8 @@ class Library {
  private:
   friend class Handle;
 
-  void load_engine(const std::string& engine);
-  void load_runtime(const std::string& runtime);
+  void* load_engine(const std::string& engine);
+  void load_runtime(const std::string& runtime, void* engine);
   int number_of(int32_t dtype) const;
   bool has_int16() const;
   Tensor create(void* data, int number, const size_t* shape, size_t rank) const;

@@ -209,6 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Generations, EngineTest, testing::Values(1, 20, 23));
 TEST(OpenTest, WhatIsMissingIsOneLine) {
   const std::string engine = "library=" + engine_file(23), runtime = ",cudart=" + kData + "te_emulated_cudart.so";
   EXPECT_EQ(open_error(engine + runtime), "");
+  EXPECT_EQ(open_error("library=" + engine_file(20)), "") << "the runtime that the engine is linked with";
   EXPECT_EQ(open_error("library=/nowhere/libte.so" + runtime).rfind("no Transformer Engine: /nowhere/libte.so", 0), 0u);
   EXPECT_EQ(open_error(engine + ",cudart=/nowhere/libcudart.so").rfind("no CUDA runtime: /nowhere/libcudart.so", 0),
             0u);
