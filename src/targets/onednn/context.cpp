@@ -61,14 +61,18 @@ std::shared_ptr<const Plan> Context::plan(const Call& call, Build build) {
   if (!options_.shared_primitive) {
     key += line_of(" ", static_cast<int64_t>(std::hash<std::thread::id>()(std::this_thread::get_id())));
   }
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Plan>& kept = plans_[key];
-  if (kept == nullptr) {
-    Plan made(options_);
-    build(call, made);
-    kept = std::make_shared<const Plan>(std::move(made));
+  {
+    const std::lock_guard lock(mutex_);
+    const auto kept = plans_.find(key);
+    if (kept != plans_.end()) {
+      return kept->second;
+    }
   }
-  return kept;
+  // Without the lock: where oneDNN dies in here, and a signal handler leaves by a jump, other threads still go on.
+  Plan made(options_);
+  build(call, made);
+  const std::lock_guard lock(mutex_);
+  return plans_.try_emplace(key, std::make_shared<const Plan>(std::move(made))).first->second;
 }
 
 void guarded(const std::function<void()>& f) {

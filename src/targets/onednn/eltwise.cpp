@@ -24,20 +24,28 @@ constexpr char kSchema[] = R"({
   "inplace": [["y", "x"]]
 })";
 
+// Never null. UNSUPPORTED where oneDNN offers it in f32 alone.
+const Function* first_function(const Call& call) {
+  const Function* first = find_function(call.text("first"));
+  require(first != nullptr, "first must be a function");
+  if (first->algorithm == dnnl::algorithm::eltwise_round && call.input("x").dtype() != FUSEDIFF_F32) {
+    unsupported("round is for f32 alone");
+  }
+  return first;
+}
+
 void fused(const Call& call, Plan& plan) {
   dnnl::post_ops then;
   append(then, find_function(call.text("then")));
-  const Function* first = find_function(call.text("first"));
-  require(first != nullptr, "first must be a function");
+  const Function* first = first_function(call);
   add_eltwise(plan, plan.input(call, "x"), plan.output(call, "y"), *first, then);
 }
 
 void unfused(const Call& call, Plan& plan) {
   const Operand x = plan.input(call, "x");
   const Operand y = plan.output(call, "y");
-  const Function* first = find_function(call.text("first"));
+  const Function* first = first_function(call);
   const Function* then = find_function(call.text("then"));
-  require(first != nullptr, "first must be a function");
   if (then == nullptr) {
     add_eltwise(plan, x, y, *first);
     return;
