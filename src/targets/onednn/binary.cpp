@@ -1,7 +1,7 @@
 // binary: y = f((scale_a * a) op (scale_b * b)), b repeated along the dimensions where it is 1. Fused: the binary
 // primitive with its two scales as attributes and f as a post-op; unfused: a primitive for each, tensors of the storage
 // dtype between. No scales in a comparison, which jumps where its arguments round, nor in a sum or difference, where
-// rounded products cancel.
+// rounded products cancel, nor in a divisor, whose zero loses its sign in oneDNN's linear function.
 #include <cmath>
 
 #include "onednn/functions.h"
@@ -24,7 +24,7 @@ constexpr char kSchema[] = R"({
     {"name": "scale_a", "float": [0.25, 4.0], "default": 1.0, "also": [-1.0],
      "if": "op == 'mul' || op == 'max' || op == 'min' || op == 'div'"},
     {"name": "scale_b", "float": [0.25, 4.0], "default": 1.0, "also": [-1.0],
-     "if": "op == 'mul' || op == 'max' || op == 'min' || op == 'div'"},
+     "if": "op == 'mul' || op == 'max' || op == 'min'"},
     {"name": "then", "choice": ["none", "relu", "leaky_relu", "tanh", "square", "abs", "swish", "three_quarters", "logistic",
       "gelu_tanh", "gelu_erf", "clip"], "default": "none"}],
   "where": ["P == R || P == 1", "Q == C || Q == 1"],

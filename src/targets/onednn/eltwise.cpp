@@ -13,8 +13,8 @@ constexpr char kSchema[] = R"({
   "paths": ["fused", "unfused", "reference"],
   "dims": {"R": {"range": [0, 64]}, "C": {"range": [0, 1024], "typical": [1, 16, 64, 128, 512]}},
   "attrs": [
-    {"name": "first", "choice": ["relu", "leaky_relu", "tanh", "elu", "square", "abs", "sqrt", "swish", "linear",
-      "bounded_relu", "soft_relu", "logsigmoid", "mish", "logistic", "exp", "gelu_tanh", "gelu_erf", "log", "clip",
+    {"name": "first", "choice": ["relu", "leaky_relu", "tanh", "elu", "square", "abs", "sqrt", "swish",
+      "three_quarters", "bounded_relu", "soft_relu", "logsigmoid", "mish", "logistic", "exp", "gelu_tanh", "gelu_erf", "log", "clip",
       "clip_v2", "cube", "root", "inverse", "inverse_root", "power_1_5", "round", "hardswish"], "default": "relu"},
     {"name": "then", "choice": ["none", "relu", "leaky_relu", "tanh", "square", "abs", "swish", "three_quarters", "logistic",
       "gelu_tanh", "gelu_erf", "clip"], "default": "none"}],

@@ -25,7 +25,6 @@ const Function kFunctions[] = {
     {"abs", algorithm::eltwise_abs, 0, 0, [](double s) { return std::fabs(s); }},
     {"sqrt", algorithm::eltwise_sqrt, 0, 0, [](double s) { return std::sqrt(s); }},
     {"swish", algorithm::eltwise_swish, 1, 0, [](double s) { return s * logistic(s); }},
-    {"linear", algorithm::eltwise_linear, 0.75F, -1.5F, [](double s) { return 0.75 * s - 1.5; }},
     {"three_quarters", algorithm::eltwise_linear, 0.75F, 0, [](double s) { return 0.75 * s; }},
     {"bounded_relu", algorithm::eltwise_bounded_relu, 6, 0, [](double s) { return s > 6   ? 6
                                                                                   : s > 0 ? s
