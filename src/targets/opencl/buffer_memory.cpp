@@ -17,6 +17,7 @@ constexpr size_t kPage = 4096;
 
 struct Block {
   Buffer buffer;
+  void* range = nullptr;
   size_t bytes = 0;
 };
 
@@ -30,14 +31,14 @@ struct Place {
 class Ranges {
  public:
   ~Ranges() {
-    for (const auto& [address, block] : blocks_) ::munmap(reinterpret_cast<void*>(address), block.bytes);
+    for (const auto& [address, block] : blocks_) ::munmap(block.range, block.bytes);
   }
 
   void* add(Buffer buffer, size_t bytes) {
     void* range = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) kit::fail("no address range of ", static_cast<int64_t>(bytes), " bytes is left");
     const std::lock_guard lock(mutex_);
-    blocks_[reinterpret_cast<uintptr_t>(range)] = {std::move(buffer), bytes};
+    blocks_[reinterpret_cast<uintptr_t>(range)] = {std::move(buffer), range, bytes};
     return range;
   }
 
@@ -79,7 +80,7 @@ class PassedBuffers : public PassedPointers {
   void pass(cl_kernel kernel, cl_uint index, void* pointer) override {
     cl_mem memory = nullptr;
     if (pointer != nullptr) memory = from(pointer);
-    succeed(clSetKernelArg(kernel, index, sizeof(memory), &memory), "clSetKernelArg");
+    succeed(clSetKernelArg(kernel, index, sizeof(cl_mem), &memory), "clSetKernelArg");
   }
 
   void bring_back() override {

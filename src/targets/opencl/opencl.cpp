@@ -75,7 +75,7 @@ const char* schema() {
   static const std::string refused = [] {
     std::string text;
     for (const char c : loaded().error) text += c == '"' || c == '\\' || c == '/' ? '\'' : c < ' ' ? ' ' : c;
-    return "{\"" + text + "\": 0}";
+    return "{\"fusediff_schema\": 1, \"" + text + "\": 0}";
   }();
   return refused.c_str();
 }

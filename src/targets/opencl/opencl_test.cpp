@@ -181,7 +181,7 @@ class OpenClTest : public testing::Test {
 
 TEST_F(OpenClTest, WithoutContractionOneKernelAndTwoGiveTheSameBits) {
   for (const char* options : {"contract=off", "contract=off,memory=buffer"}) {
-    for (const size_t offset : {0, 4, 12, 128, 132}) {
+    for (const size_t offset : {0u, 4u, 12u, 128u, 132u}) {
       const ContextOf context(options);
       ASSERT_EQ(context.status(), FUSEDIFF_OK) << target().last_error();
       Call fused = mul_add("fused", 1000, 1);
