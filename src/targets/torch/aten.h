@@ -1,6 +1,9 @@
 // Tensors of a call as ATen sees them, without copies, and ATen's exceptions as statuses of a target. No arithmetic.
 #pragma once
 
+// First of all: a vector of the IValue that other headers only declare does not compile with clang 14 in C++20.
+#include <ATen/core/ivalue.h>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/InferenceMode.h>

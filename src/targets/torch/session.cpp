@@ -1,5 +1,8 @@
 #include "torch/session.h"
 
+// Before the others, as in aten.h.
+#include <ATen/core/ivalue.h>
+
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <stdlib.h>
