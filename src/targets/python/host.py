@@ -11,15 +11,21 @@ import mmap
 import os
 import signal
 import socket
-import struct
 import sys
 import threading
 
+import fusediff_call
+import fusediff_errors
+import fusediff_file
+from fusediff_errors import OURS, Refused
+
 SOCKET, MEMORY = 3, 4
-PARCEL, PARCEL_BYTES = 4096, 4 << 20  # where the schema is left
+PARCEL = 4096  # where the schema is left
 MOST_MESSAGE = 128 << 10
-MOST_KNOWN = 64
-OK, UNSUPPORTED, REJECTED, FAILED = range(4)
+MOST_KNOWN = 256
+# Threads take turns this often, in seconds, so that what goes wrong between two lines of Python does within a short call.
+TURN = 20e-6
+SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def die_with_parent(parent):
@@ -28,8 +34,17 @@ def die_with_parent(parent):
         os._exit(3)
 
 
+def prints_at_once():
+    """What is printed is in the file when the process dies in the next line, C's printf included."""
+    sys.stdout.reconfigure(write_through=True, errors="backslashreplace")
+    sys.stderr.reconfigure(errors="backslashreplace")
+    libc = ctypes.CDLL(None)
+    by_line = 1
+    libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
+
+
 def say(channel, **answer):
-    channel.send(json.dumps(answer).encode("utf-8", "replace") if answer else b"{}")
+    channel.send(json.dumps(answer).encode())
 
 
 class Faults:
@@ -37,7 +52,7 @@ class Faults:
 
     def __init__(self, region, size):
         self.begin = ctypes.addressof(ctypes.c_char.from_buffer(region))
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host_faults.so")
+        path = OURS + "host_faults.so"
         self.library = ctypes.CDLL(path) if os.path.exists(path) else None
         if self.library:
             self.library.fusediff_report_faults(ctypes.c_void_p(self.begin), ctypes.c_uint64(size))
@@ -52,84 +67,25 @@ class Faults:
             self.library.fusediff_close_guards(at, ctypes.c_uint64(message["bytes"]))
 
 
-class Call:
-    """One call, ready to be made any number of times: the function, its arguments, and where its outputs go."""
-
-    def __init__(self, target, message):
-        self.function, wanted, self.passes_out = target.function(message["op"], message["path"])
-        attrs = {n: struct.unpack("<d", struct.pack("<Q", v["f64"]))[0] if isinstance(v, dict) else v
-                 for n, v in message["attrs"].items()}
-        for name in target.bools.get(message["op"], ()):
-            attrs[name] = bool(attrs[name])
-        inputs = {t["name"]: target.arrays.view(t) for t in message["inputs"]}
-        self.outputs = {t["name"]: target.arrays.view(t) for t in message["outputs"]}
-        self.shapes = {t["name"]: tuple(t["shape"]) for t in message["outputs"]}
-        self.dtypes = {t["name"]: t["dtype"] for t in message["outputs"]}
-        taken = [n for n in list(inputs) + list(attrs) if wanted is None or n in wanted]
-        self.inputs = {n: inputs[n] for n in taken if n in inputs}
-        self.attrs = {n: attrs[n] for n in taken if n in attrs}
-        self.takes_context = wanted is not None and "context" in wanted
-        self.arrays = target.arrays
-        self.path = message["path"]
-
-    def run(self, context):
-        arrays = self.arrays
-        with arrays.scope():
-            arguments = {**arrays.brought(self.inputs), **self.attrs}
-            if self.takes_context:
-                arguments["context"] = context
-            if self.passes_out:
-                arguments["out"] = out = arrays.brought(self.outputs)
-            result = self.function(**arguments)
-            if self.passes_out:
-                arrays.take_back(self.outputs, out)
-            if result is not None or not self.passes_out:
-                self.store(result)
-
-    def store(self, result):
-        names = list(self.outputs)
-        if isinstance(result, dict):
-            values = result
-            for name in values:
-                if name not in self.outputs:
-                    raise Misused("%s returned %s, which is no output; outputs are %s" % (
-                        self.path, name, ", ".join(names)))
-        elif isinstance(result, (tuple, list)):
-            if len(result) != len(names):
-                raise Misused("%s returned %d values for %d outputs (%s); None stands for one that is not given" % (
-                    self.path, len(result), len(names), ", ".join(names)))
-            values = dict(zip(names, result))
-        elif len(names) == 1:
-            values = {names[0]: result}
-        else:
-            raise Misused("%s returned one value for %d outputs (%s); a tuple or a dict is right" % (
-                self.path, len(names), ", ".join(names)))
-        for name, value in values.items():
-            if value is not None:
-                self.arrays.store(self.path, name, self.outputs[name], value, self.shapes[name], self.dtypes[name])
-
-
-class Misused(Exception):
-    """The file breaks a rule of Python targets: its author's mistake, in one line."""
-
-
 class Target:
     """The user's file, loaded."""
 
-    def __init__(self, path, region):
-        import fusediff_file
-        self.file = fusediff_file.load(path)
+    def __init__(self, path, region, refuse):
+        self.path = path
+        self.file = fusediff_file.load(path, refuse)
+        schema = fusediff_file.schema_of(self.file)
+        self.schema = fusediff_file.text_of_schema(schema)
+        self.functions = fusediff_file.functions_of(self.file, schema)
         self.arrays = fusediff_file.arrays_of(self.file, region)
-        self.schema = fusediff_file.schema_of(self.file)
-        self.functions = fusediff_file.functions_of(self.file, self.schema)
-        self.bools = {op["name"]: [a["name"] for a in op.get("attrs", []) if "bool" in a]
-                      for op in self.schema["operators"]}
+        self.bools = {op["name"]: [a["name"] for a in fusediff_file.listed(op, "attrs") if "bool" in a]
+                      for op in schema["operators"]}
         self.contexts, self.lock = {}, threading.Lock()
 
-    def function(self, op, path):
-        if (op, path) not in self.functions:
-            raise NotImplementedError("%s has no path %s" % (op, path))
-        return self.functions[op, path]
+    def call(self, message):
+        function = self.functions.get((message["op"], message["path"]))
+        if function is None:
+            raise NotImplementedError("%s has no path %s" % (message["op"], message["path"]))
+        return fusediff_call.Call(function, message, self.arrays, self.bools[message["op"]])
 
     def open(self, options):
         maker = getattr(self.file, "open_context", None)
@@ -151,16 +107,6 @@ class Target:
             closer(made)
 
 
-def where(error, path):
-    """The last line of the user's file that the error came through."""
-    at, trace = "", error.__traceback__
-    while trace:
-        if trace.tb_frame.f_code.co_filename == path:
-            at = " (%s:%d in %s)" % (os.path.basename(path), trace.tb_lineno, trace.tb_frame.f_code.co_name)
-        trace = trace.tb_next
-    return at
-
-
 class Channel:
     """Answers the messages of one thread, one after another."""
 
@@ -169,19 +115,20 @@ class Channel:
 
     def serve(self):
         self.faults.serve_here()
-        connection = self.connection
+        self.target.arrays.start_thread()
+        connection, known, contexts = self.connection, self.known, self.target.contexts
         while True:
             text = connection.recv(MOST_MESSAGE)
             if not text:
                 return
-            call = self.known.get(text)
+            call = known.get(text)
             try:
                 if call is not None:
-                    call[0].run(self.target.contexts[call[1]])
+                    call[0].run(contexts[call[1]])
                     connection.send(b"{}")
                 else:
                     self.answer(text)
-            except Exception as error:
+            except BaseException as error:  # exit() in a function too ends that call alone
                 self.complain(error)
 
     def answer(self, text):
@@ -190,7 +137,7 @@ class Channel:
         if what == "run":
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
-            call = Call(self.target, message)
+            call = self.target.call(message)
             self.known[text] = call, message["context"]
             call.run(self.target.contexts[message["context"]])
         elif what == "open":
@@ -202,22 +149,15 @@ class Channel:
         say(self.connection)
 
     def complain(self, error):
-        status, words = FAILED, "%s: %s" % (type(error).__name__, error)
-        if isinstance(error, NotImplementedError) or self.target.arrays.is_unsupported(error):
-            status = UNSUPPORTED
-        elif isinstance(error, ValueError):
-            status = REJECTED
-        elif isinstance(error, Misused):
-            words = str(error)
-        else:
-            sys.excepthook(type(error), error, error.__traceback__)
-        path = self.target.file.__file__
-        say(self.connection, status=status, error=" ".join(words.split())[:900] + where(error, path))
+        status = fusediff_errors.status_of(error, self.target.arrays)
+        if status == fusediff_errors.FAILED and not isinstance(error, fusediff_errors.Misused):
+            fusediff_errors.print_trace(error)
+        words = fusediff_errors.one_line(fusediff_errors.spelled(error))
+        say(self.connection, status=status, error=words + fusediff_errors.place_of(error, self.target.path))
 
 
-def channels():
+def channels(control):
     """The connections that come, until fusediff is gone."""
-    control = socket.socket(fileno=SOCKET)
     while True:
         text, descriptors, _, _ = socket.recv_fds(control, 64, 1)
         if not text or not descriptors:
@@ -225,52 +165,47 @@ def channels():
         yield socket.socket(fileno=descriptors[0])
 
 
-def need_numpy():
+def go_on_where_numpy_is():
     """The python3 on PATH may have none where the system's own has: that one goes on, unless the user chose this one."""
     try:
         import numpy
-        return numpy
     except ImportError:
-        system = "/usr/bin/python3"
-        if "FUSEDIFF_PYTHON" not in os.environ and os.path.realpath(sys.executable) != os.path.realpath(system) \
-                and os.path.exists(system):
-            os.execv(system, [system] + sys.argv)
-    return None
+        is_system = os.path.realpath(sys.executable) == os.path.realpath(SYSTEM_PYTHON)
+        if "FUSEDIFF_PYTHON" not in os.environ and not is_system and os.path.exists(SYSTEM_PYTHON):
+            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON] + sys.argv)
+
+
+def serve(path, control):
+    def refuse(error):
+        say(control, refused=fusediff_errors.one_line("%s: %s" % (path, error)))
+        os._exit(2)
+
+    region = mmap.mmap(MEMORY, 0)
+    try:
+        target = Target(path, region, refuse)
+    except Refused as error:
+        refuse(error)
+    region[PARCEL:PARCEL + len(target.schema)] = target.schema
+    faulthandler.enable(all_threads=False)
+    faults = Faults(region, len(region))
+    sys.setswitchinterval(TURN)
+    say(control, name=fusediff_file.name_of(target.file), version=fusediff_file.version_of(target.file),
+        schema_bytes=len(target.schema), asks_workspace=False, owns_memory=False)
+    for connection in channels(control):
+        threading.Thread(target=Channel(target, faults, connection).serve, daemon=True).start()
 
 
 def main():
     if len(sys.argv) != 4 or sys.argv[2] != "--parent":
         sys.exit("usage: host.py FILE.py --parent PID; started by fusediff")
     die_with_parent(int(sys.argv[3]))
-    control = socket.socket(fileno=os.dup(SOCKET))
-    if need_numpy() is None:
-        say(control, refused="%s: %s has no numpy: install it, or name an interpreter that has it in FUSEDIFF_PYTHON"
-            % (sys.argv[1], sys.executable))
-        return 2
-    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
-    sys.stderr.reconfigure(errors="backslashreplace")
-    region = mmap.mmap(MEMORY, 0)
-    import fusediff_file
-    try:
-        target = Target(sys.argv[1], region)
-        schema = json.dumps(target.schema).encode()
-        if len(schema) > PARCEL_BYTES:
-            raise fusediff_file.Refused("the schema has more than 4 MiB")
-    except fusediff_file.Refused as error:
-        say(control, refused=" ".join(("%s: %s" % (sys.argv[1], error)).split()))
-        return 2
-    region[PARCEL:PARCEL + len(schema)] = schema
-    faulthandler.enable(all_threads=False)
-    faults = Faults(region, len(region))
-    say(control, name=fusediff_file.name_of(target.file), version=fusediff_file.version_of(target.file),
-        schema_bytes=len(schema), asks_workspace=False, owns_memory=False)
-    control.close()
-    for connection in channels():
-        threading.Thread(target=Channel(target, faults, connection).serve, daemon=True).start()
-    return 0
+    go_on_where_numpy_is()
+    prints_at_once()
+    sys.path.remove(os.path.dirname(OURS))  # a user's `import host` is his own
+    serve(os.path.abspath(sys.argv[1]), socket.socket(fileno=SOCKET))
+    sys.stdout.flush()
+    os._exit(0)  # threads may still be inside the user's functions
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # threads may still be inside the user's functions
+    main()
