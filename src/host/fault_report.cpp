@@ -9,6 +9,7 @@
 
 #include "target/fault_context.h"
 #include "target/host_memory.h"
+#include "target/veil.h"
 
 namespace fusediff {
 namespace {
@@ -43,6 +44,12 @@ void write_words(int signal, const siginfo_t& info, const void* context) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGSEGV && info->si_code > 0) {
+    const int saved = errno;
+    const bool lifted = Veil::lifted_at(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    errno = saved;
+    if (lifted) return;
+  }
   write_words(signal, *info, context);
   for (std::size_t i = 0; i < kReported.size(); ++i) {
     if (kReported[i] != signal) continue;
@@ -68,7 +75,7 @@ void report_faults(std::byte* region, std::uint64_t bytes) {
   serve_here();
   struct sigaction action {};
   action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kReported.size(); ++i) ::sigaction(kReported[i], &action, &previous[i]);
 }

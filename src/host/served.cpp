@@ -124,7 +124,9 @@ std::string ServedChannel::answer_to(const Parsed& message) {
   const std::size_t bytes = number_in(message.json, "bytes");
   std::byte* const at = target_.region + number_in(message.json, "at");
   if (what == "run") {
+    if (message.json.contains("cover")) veil_.cover(target_.region + number_in(message.json, "cover"));
     status = table.run(message.context, &message.call);
+    veil_.lift();
   } else if (what == "workspace_bytes") {
     std::size_t needed = 0;
     if (table.workspace_bytes != nullptr) status = table.workspace_bytes(message.context, &message.call, &needed);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "target/fusediff_target.h"
+#include "target/veil.h"
 
 namespace fusediff {
 
@@ -37,6 +38,7 @@ class ServedChannel {
   std::string answer_to(const Parsed& message);
 
   const ServedTarget& target_;
+  Veil veil_;
   std::unordered_map<std::string, std::unique_ptr<Parsed>> known_;  // a call is made more than once with one text
 };
 

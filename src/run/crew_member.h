@@ -17,7 +17,7 @@
 #include "run/foreign_calls.h"
 #include "run/one_run.h"
 #include "run/trap.h"
-#include "run/veil.h"
+#include "target/veil.h"
 
 namespace fusediff {
 

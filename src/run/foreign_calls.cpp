@@ -204,11 +204,11 @@ bool ForeignCalls::workspace_bytes(void* context, const fusediff_call& call, std
   return ok;
 }
 
-bool ForeignCalls::run(void* context, const fusediff_call& call) {
+bool ForeignCalls::run(void* context, const fusediff_call& call, const void* cover) {
   const std::uint64_t start = nanoseconds_now();
   const bool ok = target_.host == nullptr
                       ? status_call(Phase::kRun, [&] { return abi_->run(context, &call); })
-                      : answered(target_.host->run(number_of(context), call, give_up()), Phase::kRun);
+                      : answered(target_.host->run(number_of(context), call, cover, give_up()), Phase::kRun);
   execution_.nanoseconds += nanoseconds_now() - start;
   if (target_.note != nullptr && !broken_) keep_note();
   return ok;

@@ -23,7 +23,8 @@ class ForeignCalls {
   bool open(void** context);
   void close(void* context);
   bool workspace_bytes(void* context, const fusediff_call& call, std::size_t& bytes);
-  bool run(void* context, const fusediff_call& call);
+  // cover: of an isolated target: a byte of a tensor, see Host::run().
+  bool run(void* context, const fusediff_call& call, const void* cover = nullptr);
   // `what` names the tensor in a message.
   void* alloc(void* context, std::size_t bytes, std::string_view what);  // nullptr: not answered
   void release(void* context, void* memory);

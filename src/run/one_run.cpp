@@ -216,28 +216,34 @@ void OneRun::execute(Context& context) {
   std::size_t bytes = 0;
   if (calls_.workspace_bytes(context.handle, call, bytes) && take_workspace(context, bytes)) {
     const fusediff_call& ready = bench_.view.with_workspace(bench_.workspace.data, bytes);
-    cover();
-    calls_.run(context.handle, ready);
+    std::byte* const drawn = drawn_byte();
+    const bool elsewhere = request_.target->host != nullptr;
+    if (drawn != nullptr && !elsewhere) veil_->cover(drawn);
+    calls_.run(context.handle, ready, elsewhere ? drawn : nullptr);
     if (veil_ != nullptr) veil_->lift();
   }
   if (own_memory_ && !calls_.broken()) readable_ = fetch(context);
 }
 
-void OneRun::cover() {
-  if (veil_ == nullptr || own_memory_) return;
+// Where the call is to be suspended, as the target sees that memory; null: nowhere, or in memory that nobody can cover.
+std::byte* OneRun::drawn_byte() {
+  const Target& target = *request_.target;
+  if (veil_ == nullptr || (target.host == nullptr ? own_memory_ : target.host->owns_memory())) return nullptr;
   // Outputs come last and are drawn twice as often: between a scratch that is filled and the output that is written
   // from it other calls do most harm.
   std::size_t places = 0;
   const auto count = [&](const Buffer& buffer) { return buffer.slot == nullptr ? 0u : buffer.is_output ? 2u : 1u; };
   each_buffer([&](const Buffer& buffer, const Buffer*) { places += count(buffer); });
-  if (places == 0) return;
+  if (places == 0) return nullptr;
   std::size_t picked = draw_ % places;
   const std::uint64_t at = draw_ / places;
+  std::byte* drawn = nullptr;
   each_buffer([&](const Buffer& buffer, const Buffer*) {
     const std::size_t here = count(buffer);
-    if (picked < here) veil_->cover(buffer.first + at % buffer.bytes);
+    if (picked < here) drawn = static_cast<std::byte*>(buffer.data) + at % buffer.bytes;
     picked = picked < here ? places : picked - here;
   });
+  return drawn;
 }
 
 void OneRun::return_blocks(Context& context) {

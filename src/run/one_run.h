@@ -13,7 +13,7 @@
 #include "run/foreign_calls.h"
 #include "run/runner.h"
 #include "run/target_memory.h"
-#include "run/veil.h"
+#include "target/veil.h"
 
 namespace fusediff {
 
@@ -67,7 +67,7 @@ class OneRun {
   void gather_outputs();
   void compare_inputs();
   void release(Buffer& buffer);
-  void cover();
+  std::byte* drawn_byte();
   bool fail(Ending ending, Phase phase, std::string message);
   template <typename Visit>
   void each_buffer(Visit visit);

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "run/alternate_stack.h"
-#include "run/veil.h"
+#include "target/veil.h"
 #include "target/fault_context.h"
 #include "target/float_state.h"
 

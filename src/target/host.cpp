@@ -320,19 +320,20 @@ HostAnswer Host::close(std::uint64_t context, const GiveUp& give_up) {
   return ask(write_step("close", context), give_up);
 }
 
-HostAnswer Host::ask_call(const char* what, std::uint64_t context, const fusediff_call& call, const GiveUp& give_up) {
+HostAnswer Host::ask_call(const char* what, std::uint64_t context, const fusediff_call& call, const void* cover,
+                          const GiveUp& give_up) {
   const auto where = [this](const void* memory) {
     return owns_memory_ ? reinterpret_cast<std::uint64_t>(memory) : memory_->offset_of(memory);
   };
-  return ask(write_call(what, context, call, where), give_up);
+  return ask(write_call(what, context, call, cover, where), give_up);
 }
 
 HostAnswer Host::workspace_bytes(std::uint64_t context, const fusediff_call& call, const GiveUp& give_up) {
-  return asks_workspace_ ? ask_call("workspace_bytes", context, call, give_up) : HostAnswer{};
+  return asks_workspace_ ? ask_call("workspace_bytes", context, call, nullptr, give_up) : HostAnswer{};
 }
 
-HostAnswer Host::run(std::uint64_t context, const fusediff_call& call, const GiveUp& give_up) {
-  return ask_call("run", context, call, give_up);
+HostAnswer Host::run(std::uint64_t context, const fusediff_call& call, const void* cover, const GiveUp& give_up) {
+  return ask_call("run", context, call, cover, give_up);
 }
 
 HostAnswer Host::alloc(std::uint64_t context, std::size_t bytes, const GiveUp& give_up) {

@@ -79,7 +79,8 @@ class Host {
   HostAnswer open(std::string_view options, const GiveUp& give_up);
   HostAnswer close(std::uint64_t context, const GiveUp& give_up);
   HostAnswer workspace_bytes(std::uint64_t context, const fusediff_call& call, const GiveUp& give_up);
-  HostAnswer run(std::uint64_t context, const fusediff_call& call, const GiveUp& give_up);
+  // cover: a byte of a tensor; the thread that touches its page first pauses there. null: none.
+  HostAnswer run(std::uint64_t context, const fusediff_call& call, const void* cover, const GiveUp& give_up);
   // A block that may be written to and read from as memory where the target owns none; else a handle.
   HostAnswer alloc(std::uint64_t context, std::size_t bytes, const GiveUp& give_up);
   HostAnswer release(std::uint64_t context, void* memory, const GiveUp& give_up);
@@ -91,7 +92,8 @@ class Host {
   Status launch();
   Status greet();
   HostAnswer ask(std::string_view message, const GiveUp& give_up);
-  HostAnswer ask_call(const char* what, std::uint64_t context, const fusediff_call& call, const GiveUp& give_up);
+  HostAnswer ask_call(const char* what, std::uint64_t context, const fusediff_call& call, const void* cover,
+                      const GiveUp& give_up);
   HostAnswer moved(const char* what, std::uint64_t context, void* memory, std::byte* staging, std::size_t bytes,
                    const GiveUp& give_up);
   HostAnswer bury(std::uint64_t generation);

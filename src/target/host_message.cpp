@@ -102,7 +102,7 @@ std::string write_step(std::string_view what, std::uint64_t context, std::uint64
   return text + "}";
 }
 
-std::string write_call(std::string_view what, std::uint64_t context, const fusediff_call& call,
+std::string write_call(std::string_view what, std::uint64_t context, const fusediff_call& call, const void* cover,
                        const std::function<std::uint64_t(const void*)>& where) {
   std::string text = start_of(what, context);
   text.reserve(1024);
@@ -121,6 +121,7 @@ std::string write_call(std::string_view what, std::uint64_t context, const fused
   append_tensors(text, "outputs", call.outputs, call.output_count, where);
   if (call.workspace != nullptr) append_number(text, "workspace", where(call.workspace));
   append_number(text, "workspace_bytes", call.workspace_size);
+  if (cover != nullptr) append_number(text, "cover", where(cover));
   return text + "}";
 }
 

@@ -17,8 +17,8 @@ std::string write_open(std::string_view options);
 // {"do": what, "context": ...} and, where they are not 0, "memory", "at" and "bytes".
 std::string write_step(std::string_view what, std::uint64_t context, std::uint64_t memory = 0, std::uint64_t at = 0,
                        std::uint64_t bytes = 0);
-// where: what stands for a tensor's memory in the message.
-std::string write_call(std::string_view what, std::uint64_t context, const fusediff_call& call,
+// where: what stands for a tensor's memory in the message. cover: a byte of one, or null.
+std::string write_call(std::string_view what, std::uint64_t context, const fusediff_call& call, const void* cover,
                        const std::function<std::uint64_t(const void*)>& where);
 
 }  // namespace fusediff

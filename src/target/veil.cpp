@@ -1,4 +1,4 @@
-#include "run/veil.h"
+#include "target/veil.h"
 
 #include <sched.h>
 #include <sys/mman.h>
