@@ -1,8 +1,9 @@
 // moe_gating_topk: aclnnMoeGatingTopK as `fused`, small operators as `unfused`, and the built-in composition on a copy
 // in host memory as `reference`. The library divides y by its sum where it takes the sigmoid, and where it takes the
 // softmax with renorm = 1: the documentation gives that formula and says in another place that renorm supports 0 alone.
-// The record divides with the softmax and with renorm; the call with neither has no counterpart and is not made.
-// Ranks, which the fused operator keeps to itself, are made from its scores by the small operators.
+// The record divides with the softmax and with renorm. With neither, where the library has no counterpart, y is
+// gathered by small operators from the scores and picks of the fused one. Ranks, which it keeps to itself, are made
+// from its scores by small operators. Calls without tokens are not documented.
 #include <limits>
 
 #include "aclnn/host_copy.h"
@@ -14,11 +15,11 @@ namespace fusediff::aclnn {
 namespace {
 
 constexpr char kSchema[] = R"({"name": "moe_gating_topk", "like": "builtin", "paths": ["fused", "unfused", "reference"],
-  "where": ["T >= 1", "norm_type == 'softmax' || renorm == 1"]})";
+  "where": ["T >= 1"]})";
 
 struct Sizes {
   int64_t tokens, experts, k, groups, kept, mode;
-  bool softmax;
+  bool softmax, divide;  // divide: y is divided by (the sum of the picked scores + eps)
 
   explicit Sizes(const kit::Call& call)
       : tokens(call.input("x").size(0)),
@@ -27,7 +28,8 @@ struct Sizes {
         groups(call.integer("group_count")),
         kept(call.integer("k_group")),
         mode(call.integer("group_select_mode")),
-        softmax(call.text("norm_type") == "softmax") {}
+        softmax(call.text("norm_type") == "softmax"),
+        divide(softmax || call.flag("renorm")) {}
 };
 
 // `value` in f32.
@@ -87,37 +89,48 @@ void make_ranks(Steps& s, const Sizes& z, const Value& score, const Value& rank)
   }
 }
 
+// The picked scores divided by (their sum + eps).
+Value divided(Steps& s, const Value& picked) {
+  const Value sums = row_sums(s, picked);
+  const Value divisor = s.temporary(kFloat, sums.shape);
+  s.step("aclnnAdds", sums.handle, s.scalar(static_cast<float>(s.call().real("eps"))), s.scalar(1), divisor.handle);
+  const Value quotient = s.temporary(kFloat, picked.shape);
+  s.step("aclnnDiv", picked.handle, divisor.handle, quotient.handle);
+  return quotient;
+}
+
+// y: the scores at `picks`, divided where the record says so, times the factor, rounded to its dtype.
+void weigh(Steps& s, const Sizes& z, const Value& score, const Value& picks) {
+  const Value picked = s.temporary(kFloat, {z.tokens, z.k});
+  s.step("aclnnGather", score.handle, int64_t{1}, picks.handle, picked.handle);
+  const Value weights = z.divide ? divided(s, picked) : picked;
+  const Value y = s.output("y");
+  const Value scaled = y.type == kFloat ? y : s.temporary(kFloat, picked.shape);
+  s.step("aclnnMuls", weights.handle, s.scalar(static_cast<float>(s.call().real("routed_scaling_factor"))),
+         scaled.handle);
+  if (y.type != kFloat) {
+    s.step("aclnnCast", scaled.handle, y.type, y.handle);
+  }
+}
+
 void fused(Steps& s) {
   const kit::Call& call = s.call();
   const Sizes z(call);
   const Value x = s.input("x");
   const Value bias = s.input("bias");
-  const Value y = s.output("y");
+  const Value y = z.divide ? s.output("y") : s.temporary(x.type, {z.tokens, z.k});
   const Value picks = s.output("expert_idx");
   const Value score = s.output_or_temporary("norm_out");
   const Value rank = s.output("rank");
-  const bool scores_wanted = call.output("norm_out").present() || rank.handle != nullptr;
+  const bool scores_wanted = call.output("norm_out").present() || rank.handle != nullptr || !z.divide;
   s.step("aclnnMoeGatingTopK", x.handle, bias.handle, z.k, z.kept, z.groups, z.mode, int64_t{z.softmax ? 1 : 0},
          int64_t{z.softmax ? 0 : 1}, scores_wanted, call.real("routed_scaling_factor"), call.real("eps"), y.handle,
          picks.handle, score.handle);
   if (rank.handle != nullptr) {
     make_ranks(s, z, score, rank);
   }
-}
-
-// The picked scores divided by (their sum + eps), times the factor, as the dtype of y.
-void weigh(Steps& s, const Sizes& z, const Value& picked) {
-  const kit::Call& call = s.call();
-  const Value sums = row_sums(s, picked);
-  const Value divisor = s.temporary(kFloat, {z.tokens, 1});
-  s.step("aclnnAdds", sums.handle, s.scalar(static_cast<float>(call.real("eps"))), s.scalar(1), divisor.handle);
-  const Value quotient = s.temporary(kFloat, picked.shape);
-  s.step("aclnnDiv", picked.handle, divisor.handle, quotient.handle);
-  const Value y = s.output("y");
-  const Value scaled = y.type == kFloat ? y : s.temporary(kFloat, picked.shape);
-  s.step("aclnnMuls", quotient.handle, s.scalar(static_cast<float>(call.real("routed_scaling_factor"))), scaled.handle);
-  if (y.type != kFloat) {
-    s.step("aclnnCast", scaled.handle, y.type, y.handle);
+  if (!z.divide) {
+    weigh(s, z, score, picks);
   }
 }
 
@@ -135,9 +148,7 @@ void unfused(Steps& s) {
   const Largest best = top_k(s, rank, z.k);
   const Value picks = s.output("expert_idx");
   s.step("aclnnCast", best.indices.handle, kInt32, picks.handle);
-  const Value picked = s.temporary(kFloat, best.values.shape);
-  s.step("aclnnGather", score.handle, int64_t{1}, best.indices.handle, picked.handle);
-  weigh(s, z, picked);
+  weigh(s, z, score, best.indices);
 }
 
 void reference(const kit::Call& call) { run_on_host(call, builtin::kMoeGatingTopk, "unfused"); }

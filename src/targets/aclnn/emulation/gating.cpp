@@ -1,4 +1,5 @@
 // aclnnMoeGatingTopK by the built-in fused path; the faulty edition has the sigmoid of report A.
+#include "planted/gating.h"
 #include "aclnn/emulation/builtin_call.h"
 #include "planted/reports.h"
 
@@ -13,7 +14,6 @@ struct Attributes {
   double scale, eps;
 };
 
-// 561002 is documented for what this checks; the emulation says 161002 in its place.
 Plan gate(const Tensor& x, const Tensor* bias, const Attributes& a, const Tensor& y, const Tensor& picks,
           const Tensor& score) {
   kit::require(x.shape.size() == 2, "x must be [tokens, experts]");
@@ -34,6 +34,7 @@ Plan gate(const Tensor& x, const Tensor* bias, const Attributes& a, const Tensor
   call->integer("out_flag", a.out_flag ? 1 : 0);
   call->real("routed_scaling_factor", a.scale);
   call->real("eps", a.eps);
+  planted::with_gating(call->call(nullptr), [](const auto&) {});  // which checks it
   return {[call](void* workspace, Context&) { call->run(workspace); }, call->workspace_bytes()};
 }
 
@@ -44,8 +45,11 @@ ACL_ENTRY int aclnnMoeGatingTopKGetWorkspaceSize(const aclTensor* x, const aclTe
                                                  bool out_flag, double scale, double eps, const aclTensor* y,
                                                  const aclTensor* picks, const aclTensor* score, uint64_t* bytes,
                                                  aclOpExecutor** executor) {
-  return plan("aclnnMoeGatingTopK", bytes, executor, {x, y, picks, score}, [&] {
-    return gate(*x, bias, {k, kept, groups, mode, renorm, norm_type, out_flag, scale, eps}, *y, *picks, *score);
-  });
+  return plan(
+      "aclnnMoeGatingTopK", bytes, executor, {x, y, picks, score},
+      [&] {
+        return gate(*x, bias, {k, kept, groups, mode, renorm, norm_type, out_flag, scale, eps}, *y, *picks, *score);
+      },
+      aclnn::kInnerTiling);
 }
 ACLNN_SECOND_STAGE(aclnnMoeGatingTopK)

@@ -56,10 +56,10 @@ struct Plan {
   size_t workspace_bytes = 0;
 };
 
-// The first stage of `name`: 161001 where a needed tensor or result is null, 161002 where `make` throws, else 0 with an
-// executor that serves once.
+// The first stage of `name`: 161001 where a needed tensor or result is null; where `make` throws, `rejected` for a call
+// that breaks a rule and 161002 for any other; else 0 with an executor that serves once.
 int plan(const char* name, uint64_t* bytes, aclOpExecutor** executor, std::initializer_list<const void*> needed,
-         const std::function<Plan()>& make);
+         const std::function<Plan()>& make, int rejected = aclnn::kParamInvalid);
 
 // The second stage.
 int execute(const char* name, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream);

@@ -32,9 +32,15 @@ struct Rows {
     return values;
   }
   int64_t index(int64_t row, int64_t column) const {
-    int64_t read = 0;
-    std::memcpy(&read, tensor.data + at(row, column) * 8, sizeof(read));
-    return read;
+    const std::byte* from = tensor.data + at(row, column) * (tensor.type == fusediff::aclnn::kInt64 ? 8 : 4);
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    std::memcpy(&narrow, from, sizeof(narrow));
+    if (tensor.type != fusediff::aclnn::kInt64) {
+      return narrow;
+    }
+    std::memcpy(&wide, from, sizeof(wide));
+    return wide;
   }
 };
 
@@ -132,7 +138,8 @@ ACLNN_SECOND_STAGE(aclnnTopk)
 ACL_ENTRY int aclnnGatherGetWorkspaceSize(const aclTensor* self, int64_t dim, const aclTensor* index, aclTensor* out,
                                           uint64_t* bytes, aclOpExecutor** executor) {
   return plan("aclnnGather", bytes, executor, {self, index, out}, [&]() -> Plan {
-    require(index->shape == out->shape && index->type == fusediff::aclnn::kInt64, "index must be int64, shaped as out");
+    const bool is_index = index->type == fusediff::aclnn::kInt64 || index->type == fusediff::aclnn::kInt32;
+    require(index->shape == out->shape && is_index, "index must be int64 or int32, shaped as out");
     return {[x = Rows(*self, dim), i = Rows(*index, dim), y = Rows(*out, dim)](void*, Context&) {
       for (int64_t r = 0; r < i.count(); ++r) {
         for (int64_t c = 0; c < i.size(); ++c) {

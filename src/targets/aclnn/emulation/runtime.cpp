@@ -66,7 +66,7 @@ std::byte* host_address(const void* device) {
 }
 
 int plan(const char* name, uint64_t* bytes, aclOpExecutor** executor, std::initializer_list<const void*> needed,
-         const std::function<Plan()>& make) {
+         const std::function<Plan()>& make, int rejected) {
   for (const void* one : needed) {
     if (one == nullptr) {
       return failed(name, kParamNullptr, "a tensor that is needed is null");
@@ -83,6 +83,8 @@ int plan(const char* name, uint64_t* bytes, aclOpExecutor** executor, std::initi
     const std::lock_guard lock(all.mutex);
     all.live.insert(made.release());
     return kSuccess;
+  } catch (const kit::Failure& failure) {
+    return failed(name, failure.status() == FUSEDIFF_REJECTED ? rejected : kParamInvalid, failure.what());
   } catch (const std::exception& failure) {
     return failed(name, kParamInvalid, failure.what());
   }
