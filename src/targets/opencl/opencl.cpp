@@ -74,8 +74,8 @@ const char* schema() {
   if (loaded().status == FUSEDIFF_OK) return loaded().description.schema.c_str();
   static const std::string refused = [] {
     std::string text;
-    for (const char c : loaded().error) text += c == '"' || c == '\\' || c == '/' ? '\'' : c < ' ' ? ' ' : c;
-    return "{\"fusediff_schema\": 1, \"" + text + "\": 0}";
+    for (const char c : loaded().error) text += c == '"' || c == '\\' ? '\'' : c < ' ' ? ' ' : c;
+    return "{\"fusediff_schema\": 1, \"operators\": [], \"" + text + "\": 0}";
   }();
   return refused.c_str();
 }
