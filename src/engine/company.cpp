@@ -68,9 +68,10 @@ void Company::run_alone(Companion& member, Budget& budget) {
 }
 
 void Company::run_alone(Budget& budget) {
-  for (Companion& member : members_) {
-    run_alone(member, budget);
-    if (subject_.runner.tainted()) break;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    run_alone(members_[m], budget);
+    if (!subject_.runner.tainted()) continue;
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(m + 1), members_.end());  // nothing is known of them
   }
   for (std::size_t m = members_.size(); m-- > 1;) {
     if (members_[m].alone.ending != Ending::kOk) members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(m));

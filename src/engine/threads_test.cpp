@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -54,6 +56,14 @@ class Threads : public testing::Test {
   }
   Toy toy_;
 };
+
+TEST_F(Threads, AMateThatDiesAloneTakesThoseBehindItOutOfTheCompany) {
+  toy_.paths["fused"] = [](const fusediff_call& call) {
+    if (toy::count(call.inputs[0]) == 0) ::raise(SIGFPE);
+    return toy::each([](double x) { return 2 * x; })(call);
+  };
+  EXPECT_EQ(in_short(check(toy_, in_threads(4, 8, mate(0) + "," + mate(4) + "," + mate(16)))), "pass");
+}
 
 TEST_F(Threads, ACleanPathPasses) {
   EXPECT_EQ(in_short(check(toy_, in_threads(8, 20, mate(4) + "," + mate(16)))), "pass");
