@@ -186,6 +186,8 @@ def serve(path, control):
     except Refused as error:
         refuse(error)
     region[PARCEL:PARCEL + len(target.schema)] = target.schema
+    # Behind the stack it lists what is not of the standard library: hundreds of names of torch, no word on the fault.
+    sys.stdlib_module_names = sys.stdlib_module_names.union(sys.modules)
     faulthandler.enable(all_threads=False)
     faults = Faults(region, len(region))
     sys.setswitchinterval(TURN)
