@@ -160,7 +160,8 @@ Status Host::greet() {
     if (got == 0) bury(generation_);
     end();
     const std::string how = got == 0 ? describe(end_.ended) : "no answer within 180 s, so it was ended";
-    const std::string printed = printed_since(mark);
+    std::string printed = printed_since(mark);
+    while (!printed.empty() && printed.back() == '\n') printed.pop_back();
     return user_error(command_.what + ": its process did not start: " + how +
                       (printed.empty() ? "" : "; it printed: " + printed));
   }

@@ -139,7 +139,7 @@ Result<std::filesystem::path> TargetLoader::find(std::string_view name) const {
   std::filesystem::path file;
   if (is_path(name)) {
     file = std::filesystem::path(name);
-    if (!std::filesystem::exists(file, error)) return user_error(std::string(name) + ": there is no such library");
+    if (!std::filesystem::exists(file, error)) return user_error(std::string(name) + ": there is no such library or Python file");
   } else {
     for (const auto& folder : folders_) {
       for (const std::string_view suffix : kSuffixes) {
