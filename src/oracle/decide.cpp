@@ -225,16 +225,36 @@ Flip flip_at(const Decision& target, const Decision& against, std::int64_t row, 
   return flip;
 }
 
+// The first slot from `slot` on where the picks differ and are not equals in both rankings; the number of slots where
+// there is none. REQUIRES: any of equals may be picked, slot j is the j-th best, each side follows its own ranking.
+std::int64_t first_unequal(const Decision& target, const Decision& against, std::int64_t row, std::int64_t slot) {
+  std::vector<std::int64_t> a, b;
+  rank_keys(target, row, a);
+  rank_keys(against, row, b);
+  const std::int64_t slots = columns_of(*target.pick);
+  const auto n = static_cast<std::int64_t>(a.size());
+  for (; slot < slots; ++slot) {
+    const std::int64_t p = integer_at(*target.pick, target.pick_bytes, row * slots + slot);
+    const std::int64_t q = integer_at(*against.pick, against.pick_bytes, row * slots + slot);
+    if (p == q) continue;
+    if (p < 0 || q < 0 || p >= n || q >= n) return slot;
+    const auto pick = static_cast<std::size_t>(p), other = static_cast<std::size_t>(q);
+    if (a[pick] != a[other] || b[pick] != b[other]) return slot;
+  }
+  return slots;
+}
+
 // By the rule's own words the two rows of picks are equally right: any of equals, or the same picks in any order.
 bool is_free_choice(const Decision& target, const Decision& against, std::int64_t row) {
+  const std::int64_t slots = columns_of(*target.pick);
   if (!target.rule->tie_lowest_index) {
     std::vector<std::int64_t> a, b;
     rank_keys(target, row, a);
     rank_keys(against, row, b);
     if (a == b) return true;
+    if (target.rule->sorted) return first_unequal(target, against, row, 0) == slots;
   }
   if (target.rule->sorted) return false;
-  const std::int64_t slots = columns_of(*target.pick);
   std::vector<std::int64_t> a, b;
   for (std::int64_t i = row * slots; i < (row + 1) * slots; ++i) {
     a.push_back(integer_at(*target.pick, target.pick_bytes, i));
@@ -340,6 +360,8 @@ PickJudgement compare_picks(const Call& call, const Decision& target, const Deci
     judgement.rows[static_cast<std::size_t>(row)] = true;
     std::optional<Flip>& first = follows ? first_flip : first_wrong;
     ++(follows ? flips : wrongs);
+    if (follows && !target.rule->tie_lowest_index && target.rule->sorted)
+      slot = first_unequal(target, against, row, slot);
     if (!first) first = flip_at(target, against, row, slot);
   }
   if (flips + wrongs == 0) return judgement;

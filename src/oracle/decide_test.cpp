@@ -308,6 +308,20 @@ TEST(ComparePicks, WhereAnyOfEqualsWillDoTheDifferenceIsFree) {
   EXPECT_EQ(compare(any, {5, 4, 3, 1}, {0, 2}, {5, 4, 3, 1}, {0, 1}).cls(), FindingClass::kWrongPick);
 }
 
+TEST(ComparePicks, EqualsAreFreeAlsoWhereAnotherRankDiffers) {
+  const TopK any{R"(, "tie": "any")"};
+  const Compared free = compare(any, {5, 4, 4, 1}, {0, 2}, {5 + 0x1p-20, 4, 4, 1}, {0, 1});
+  EXPECT_FALSE(free.judgement.evidence);
+  EXPECT_EQ(free.judgement.free, (std::vector<bool>{false, true}));
+  // Slot 0 is a choice among equals; slot 1 is where the rankings part.
+  TopK three = any;
+  three.columns = 5;
+  three.slots = 2;
+  const Compared flipped = compare(three, {5, 5, 5, 4, 1}, {0, 1}, {5, 5, 4, 5, 1}, {1, 3});
+  EXPECT_EQ(flipped.cls(), FindingClass::kFlip);
+  EXPECT_EQ(flipped.judgement.flip->slot, 1);
+}
+
 TEST(ComparePicks, WhereTheOrderOfSlotsIsFreeItDiffersByRight) {
   const TopK unsorted{R"(, "sorted": false)"};
   EXPECT_FALSE(compare(unsorted, {1, 4, 2, 3}, {1, 3}, {1, 4, 2, 3}, {3, 1}).judgement.evidence);
