@@ -110,6 +110,7 @@ void add_hashes(const Call& call, std::span<const std::span<const std::byte>> in
 void add_words(const std::array<const Execution*, 2>& executions, Finding& finding) {
   std::array<std::string, 2> columns;
   for (const std::size_t s : {0u, 1u}) columns[s] = finding.columns[s].empty() ? finding.paths[s] : finding.columns[s];
+  if (columns[0] == columns[1]) columns = {"target", "against"};
   const std::string& note = executions[0]->note;
   if (note == executions[1]->note && !note.empty()) {
     finding.notes.push_back("implementation: " + note);
