@@ -68,6 +68,8 @@ std::vector<std::string> WorkerProcess::arguments(const WorkerPlan& plan) const 
   all.push_back("-timeout=" + std::to_string(plan.case_seconds));
   // One worker alone knows its corpus; looking again would make two runs with one seed differ.
   all.push_back(plan.jobs > 1 ? "-reload=1" : "-reload=0");
+  // The case in flight lies in the state file; libFuzzer would leave a copy wherever the campaign was started.
+  all.emplace_back("-exact_artifact_path=/dev/null");
   all.push_back("-ignore_remaining_args=1");
   all.insert(all.end(), plan.target_arguments.begin(), plan.target_arguments.end());
   for (const std::string& argument : {std::string("--out"), plan.out.string(), std::string("--state"),

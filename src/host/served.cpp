@@ -6,6 +6,7 @@
 
 #include "host/fault_report.h"
 #include "target/float_state.h"
+#include "target/json_fields.h"
 
 namespace fusediff {
 namespace {
@@ -13,16 +14,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostKnown = 64;
-
-std::string text_in(const Json& json, const char* key) {
-  const auto at = json.find(key);
-  return at == json.end() || !at->is_string() ? "" : at->get<std::string>();
-}
-
-std::uint64_t number_in(const Json& json, const char* key) {
-  const auto at = json.find(key);
-  return at == json.end() || !at->is_number() ? 0 : at->get<std::uint64_t>();
-}
 
 void* pointer_of(std::uint64_t number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)); }
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "target/host_message.h"
+#include "target/host_socket.h"
+#include "target/json_fields.h"
 
 namespace fusediff {
 namespace {
@@ -23,72 +25,12 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// Above the numbers that a host finds its descriptors at, so that none is overwritten before it is passed on.
-constexpr int kOurDescriptors = 64;
 constexpr int kHostSocket = 3;
 constexpr int kHostMemory = 4;
-constexpr long kLookMicroseconds = 50'000;          // between two looks at give_up
 constexpr std::chrono::seconds kLongestStart(180);  // of a library that is large, on a machine that is busy
 constexpr std::chrono::seconds kLongestEnd(5);      // from the closed socket to the ended process
 constexpr std::uint64_t kMostPrinted = 2000;        // bytes of it that are kept
 constexpr std::uint64_t kLargestOutput = 8u << 20;  // bytes; then it starts anew
-
-int lifted(int descriptor) {
-  const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOurDescriptors);
-  ::close(descriptor);
-  return higher;
-}
-
-bool make_pair(int (&pair)[2]) {
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return false;
-  for (int& end : pair) end = lifted(end);
-  const timeval look{0, kLookMicroseconds};
-  ::setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look);
-  return pair[0] >= 0 && pair[1] >= 0;
-}
-
-// One message with a descriptor beside it.
-bool send_channel(int socket, std::string_view text, int descriptor) {
-  iovec part{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
-}
-
-std::string text_in(const Json& json, const char* key) {
-  const auto at = json.find(key);
-  return at == json.end() || !at->is_string() ? "" : at->get<std::string>();
-}
-
-std::uint64_t number_in(const Json& json, const char* key) {
-  const auto at = json.find(key);
-  return at == json.end() || !at->is_number() ? 0 : at->get<std::uint64_t>();
-}
-
-HostAnswer parse_answer(std::string_view text) {
-  HostAnswer answer;
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) {
-    answer.status = FUSEDIFF_FAILED;
-    answer.text = "the host process answered something that is not understood";
-    return answer;
-  }
-  if (json.contains("threw")) answer.kind = HostAnswer::Kind::kThrew;
-  answer.status = static_cast<int>(number_in(json, "status"));
-  answer.text = text_in(json, answer.kind == HostAnswer::Kind::kThrew ? "threw" : "error");
-  answer.note = text_in(json, "note");
-  answer.number = number_in(json, "number");
-  return answer;
-}
 
 HostAnswer failed(std::string text) {
   HostAnswer answer;
@@ -119,9 +61,9 @@ Host::~Host() {
 
 Status Host::launch() {
   int pair[2];
-  if (!make_pair(pair)) return our_error(std::string("no socket for a host process: ") + std::strerror(errno));
-  const int memory = ::fcntl(memory_->descriptor(), F_DUPFD_CLOEXEC, kOurDescriptors);
-  const int output = ::fcntl(output_, F_DUPFD_CLOEXEC, kOurDescriptors);
+  if (!make_host_sockets(pair)) return our_error(std::string("no socket for a host process: ") + std::strerror(errno));
+  const int memory = lifted_copy(memory_->descriptor());
+  const int output = lifted_copy(output_);
   SpawnRequest request;
   request.program = command_.program;
   request.arguments = command_.arguments;
@@ -252,8 +194,8 @@ int Host::take_channel(std::uint64_t& generation) {
     return channel;
   }
   int pair[2];
-  if (!make_pair(pair)) return -1;
-  const bool sent = send_channel(control_, "{\"do\":\"channel\"}", pair[1]);
+  if (!make_host_sockets(pair)) return -1;
+  const bool sent = send_with_descriptor(control_, "{\"do\":\"channel\"}", pair[1]);
   ::close(pair[1]);
   if (sent) return pair[0];
   ::close(pair[0]);
@@ -306,7 +248,7 @@ HostAnswer Host::ask(std::string_view message, const GiveUp& give_up) {
     ::close(channel);
     answer = bury(generation);
   } else {
-    answer = parse_answer({room.data(), static_cast<std::size_t>(got)});
+    answer = parse_host_answer({room.data(), static_cast<std::size_t>(got)});
     give_channel(channel, generation);
   }
   std::uint64_t mark = printed_.load(std::memory_order_relaxed);

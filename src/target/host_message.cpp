@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "target/json_fields.h"
+
 namespace fusediff {
 namespace {
 
@@ -123,6 +125,22 @@ std::string write_call(std::string_view what, std::uint64_t context, const fused
   append_number(text, "workspace_bytes", call.workspace_size);
   if (cover != nullptr) append_number(text, "cover", where(cover));
   return text + "}";
+}
+
+HostAnswer parse_host_answer(std::string_view text) {
+  HostAnswer answer;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) {
+    answer.status = FUSEDIFF_FAILED;
+    answer.text = "the host process answered something that is not understood";
+    return answer;
+  }
+  if (json.contains("threw")) answer.kind = HostAnswer::Kind::kThrew;
+  answer.status = static_cast<int>(number_in(json, "status"));
+  answer.text = text_in(json, answer.kind == HostAnswer::Kind::kThrew ? "threw" : "error");
+  answer.note = text_in(json, "note");
+  answer.number = number_in(json, "number");
+  return answer;
 }
 
 }  // namespace fusediff

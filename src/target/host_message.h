@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "target/fusediff_target.h"
+#include "target/host_answer.h"
 
 namespace fusediff {
 
@@ -20,5 +21,8 @@ std::string write_step(std::string_view what, std::uint64_t context, std::uint64
 // where: what stands for a tensor's memory in the message. cover: a byte of one, or null.
 std::string write_call(std::string_view what, std::uint64_t context, const fusediff_call& call, const void* cover,
                        const std::function<std::uint64_t(const void*)>& where);
+
+// Of a run's or another step's answer; what is not understood is FUSEDIFF_FAILED with words.
+HostAnswer parse_host_answer(std::string_view text);
 
 }  // namespace fusediff
