@@ -19,15 +19,17 @@ constexpr std::size_t kLongestName = 64;
 
 OptionSet options() {
   OptionSet set;
-  set.usage = "fusediff new-target NAME [--dir DIR]";
+  set.usage = "fusediff new-target NAME [--python] [--dir DIR]";
   set.about =
       "Writes the folder NAME: a target in C++ of one operator in two paths that builds, has a test, and is clean as\n"
-      "it stands. Its headers go along, so that it needs nothing of fusediff to build. Nothing that is there is\n"
-      "overwritten. Exit code: 0 written, 2 the name is no identifier, is taken, or cannot be written there.";
+      "it stands. Its headers go along, so that it needs nothing of fusediff to build. With --python it is the one\n"
+      "file NAME.py. Nothing that is there is overwritten. Exit code: 0 written, 2 the name is no identifier, is\n"
+      "taken, or cannot be written there.";
   set.example =
       "  fusediff new-target my_ops --dir mine\n"
       "  g++ -std=c++20 -O2 -shared -fPIC -Imine/my_ops/fusediff mine/my_ops/my_ops.cpp -o my_ops.so\n"
-      "  fusediff fuzz --target ./my_ops.so --time 10 --out reports/my_ops\n";
+      "  fusediff fuzz --target ./my_ops.so --time 10 --out reports/my_ops\n"
+      "  fusediff new-target my_ops --python && fusediff fuzz --target my_ops.py --time 10\n";
   set.rest = "NAME";
   set.shown.add_options()("help", "this text");
   set.shown.add_options()("dir", po::value<std::string>()->value_name("DIR"), "where it goes (the current folder)");

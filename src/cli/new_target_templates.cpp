@@ -20,6 +20,7 @@ std::string_view header_kit_schema();
 std::string_view header_kit_target();
 std::string_view header_kit_view();
 std::string_view schema_keys();
+std::string_view new_target_python();
 
 namespace {
 
@@ -50,8 +51,15 @@ constexpr std::string_view kCppNext =
     "@DIR@my_ops/build\n"
     "  fusediff fuzz --target @DIR@my_ops/build/my_ops.so --time 60 --out reports/my_ops\n";
 
+constexpr TemplateFile kPythonFiles[] = {
+    {"my_ops.py", new_target_python, "two paths of softsign; yours go there", true},
+};
+
+constexpr std::string_view kPythonNext = "  fusediff fuzz --target @DIR@my_ops.py --time 60 --out reports/my_ops\n";
+
 constexpr Template kTemplates[] = {
     {"", "", kCppFiles, kCppNext},
+    {"python", "the file NAME.py instead, a target in Python", kPythonFiles, kPythonNext},
 };
 
 }  // namespace
