@@ -234,16 +234,15 @@ def torch(work):
 
 def campaign(work):
     """A worker that dies is started again, and the search goes on to what comes after."""
-    own = {"leaves": ("import os\n", "os._exit(3) if x.size % 3 == 1 else None; return x * 2", []),
-           "drops_a_tail": ("", "y = x * 2; y[:, 32:] = 0; return y", [])}
+    own = {"frail": ("import os\n", "y = x * 2; y[:, 16:] *= 1.5; return y if x.size % 7 != 1 else os._exit(3)", [])}
     work.write("target.py", target_of(own, False))
-    code, out, err = work.fusediff("fuzz", "--target", "./target.py", "--runs", 150, "--jobs", 1, "--out", "out")
+    code, out, err = work.fusediff("fuzz", "--target", "./target.py", "--runs", 60, "--jobs", 1, "--out", "out")
     must(code == 1, "fuzz: exit code %d: %s%s" % (code, out, err))
-    for found in ("crash in leaves", "damage in drops_a_tail, output y"):
+    for found in ("crash in frail: fused: the process ended in run(): exit code 3", "damage in frail, output y"):
         must(found in out, "no %s in: %s%s" % (found, out, err))
-    bundle = next((work.folder / "out/findings").glob("drops_a_tail-damage-*"))
+    bundle = next((work.folder / "out/findings").glob("frail-damage-*"))
     code, out, err = work.fusediff("replay", bundle, "--target", "./target.py")
-    must(code == 1 and "drops_a_tail" in out, out + err)
+    must(code == 1 and "damage in frail" in out, out + err)
 
 
 def main():
