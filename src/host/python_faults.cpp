@@ -1,5 +1,6 @@
 // fault_report.h for a host in Python, which calls it through ctypes.
 #include "host/fault_report.h"
+#include "target/float_state.h"
 #include "target/veil.h"
 
 namespace {
@@ -7,6 +8,12 @@ namespace {
 fusediff::Veil& own_veil() {
   thread_local fusediff::Veil veil;
   return veil;
+}
+
+// The thread's floating-point control when it was first asked for.
+const fusediff::FloatState& first_state() {
+  thread_local const fusediff::FloatState state;
+  return state;
 }
 
 }  // namespace
@@ -17,7 +24,12 @@ __attribute__((visibility("default"))) void fusediff_report_faults(void* region,
   fusediff::report_faults(static_cast<std::byte*>(region), bytes);
 }
 
-__attribute__((visibility("default"))) void fusediff_serve_here() { fusediff::serve_here(); }
+__attribute__((visibility("default"))) void fusediff_serve_here() {
+  fusediff::serve_here();
+  first_state();
+}
+// After a call, which may have set it to flush denormals.
+__attribute__((visibility("default"))) void fusediff_restore_float() { first_state().restore(); }
 
 // The calling thread's next touch of that page pauses it.
 __attribute__((visibility("default"))) void fusediff_cover(void* byte) {

@@ -61,6 +61,20 @@ class Faults:
         if self.library:
             self.library.fusediff_serve_here()
 
+    def restore_float(self):
+        """A function may have set the thread to flush denormals; the next call is not to know."""
+        if self.library:
+            self.library.fusediff_restore_float()
+
+    def cover(self, message):
+        """The call pauses where it first touches that byte's page, so that calls in flight overlap."""
+        if self.library:
+            self.library.fusediff_cover(ctypes.c_void_p(self.begin + message["cover"]))
+
+    def lift(self):
+        if self.library:
+            self.library.fusediff_lift()
+
     def guard(self, message):
         if self.library:
             at = ctypes.c_void_p(self.begin + message["at"])
@@ -117,6 +131,7 @@ class Channel:
         self.faults.serve_here()
         self.target.arrays.start_thread()
         connection, known, contexts = self.connection, self.known, self.target.contexts
+        restore_float = self.faults.restore_float
         while True:
             text = connection.recv(MOST_MESSAGE)
             if not text:
@@ -130,6 +145,7 @@ class Channel:
                     self.answer(text)
             except BaseException as error:  # exit() in a function too ends that call alone
                 self.complain(error)
+            restore_float()
 
     def answer(self, text):
         message = json.loads(text)
@@ -137,9 +153,7 @@ class Channel:
         if what == "run":
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
-            call = self.target.call(message)
-            self.known[text] = call, message["context"]
-            call.run(self.target.contexts[message["context"]])
+            self.run(text, message)
         elif what == "open":
             return say(self.connection, number=self.target.open(message["options"]))
         elif what == "close":
@@ -147,6 +161,18 @@ class Channel:
         elif what == "guard":
             self.faults.guard(message)
         say(self.connection)
+
+    def run(self, text, message):
+        call = self.target.call(message)
+        context = self.target.contexts[message["context"]]
+        if "cover" not in message:
+            self.known[text] = call, message["context"]
+            return call.run(context)
+        self.faults.cover(message)
+        try:
+            call.run(context)
+        finally:
+            self.faults.lift()
 
     def complain(self, error):
         status = fusediff_errors.status_of(error, self.target.arrays)
