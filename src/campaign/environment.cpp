@@ -60,7 +60,10 @@ std::string environment_json(const OpenAnswer& sides) {
                          {"version", sides.versions[side]},
                          {"path", sides.paths[side]},
                          {"file", std::filesystem::path(sides.files[side]).filename().string()},
-                         {"file_xxh3_128", hash_of_file(sides.files[side])}};
+                         {"file_xxh3_128", hash_of_file(sides.files[side])},
+                         {"options", sides.options[side]},
+                         {"isolated", sides.isolated[side]},
+                         {"variables", sides.variables[side]}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -179,14 +179,23 @@ std::string write_answer(const OpenAnswer& answer) {
                   {"paths", answer.paths},
                   {"files", answer.files},
                   {"ops", answer.ops},
-                  {"left_out", answer.left_out}});
+                  {"left_out", answer.left_out},
+                  {"options", answer.options},
+                  {"isolated", answer.isolated},
+                  {"variables", answer.variables}});
 }
 
 Result<OpenAnswer> parse_open_answer(std::string_view line) {
   return parse_answer<OpenAnswer>(line, [](const Json& json) -> Result<OpenAnswer> {
-    return OpenAnswer{json.at("targets").get<Pair>(), json.at("versions").get<Pair>(),
-                      json.at("paths").get<Pair>(),   json.at("files").get<Pair>(),
-                      json.at("ops").get<Names>(),    json.at("left_out").get<Names>()};
+    return OpenAnswer{json.at("targets").get<Pair>(),
+                      json.at("versions").get<Pair>(),
+                      json.at("paths").get<Pair>(),
+                      json.at("files").get<Pair>(),
+                      json.at("ops").get<Names>(),
+                      json.at("left_out").get<Names>(),
+                      json.at("options").get<Pair>(),
+                      json.at("isolated").get<std::array<bool, 2>>(),
+                      json.at("variables").get<std::array<Names, 2>>()};
   });
 }
 

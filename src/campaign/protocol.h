@@ -30,11 +30,11 @@ struct Request {
   // kMinimize: each candidate is checked in a process of its own, this program with these arguments; empty: in this
   // one.
   std::vector<std::string> apart;
-  double apart_seconds = 0;    // the cap of one run there
+  double apart_seconds = 0;  // the cap of one run there
   // A folder that is there. kRecord: for inputs.safetensors and outputs.safetensors. kMinimize: for the files that the
   // cases of progress and answer name, each of its own name, where their bits are large.
   std::filesystem::path into;
-  bool run = true;             // kRecord: false: inputs only
+  bool run = true;                           // kRecord: false: inputs only
   std::array<bool, 2> sides = {true, true};  // kOutputs: [Side] that are run
 };
 std::string write_request(const Request& request);
@@ -78,8 +78,11 @@ struct OpenAnswer {
   std::array<std::string, 2> versions;
   std::array<std::string, 2> paths;
   std::array<std::string, 2> files;
-  std::vector<std::string> ops;       // that are compared
-  std::vector<std::string> left_out;  // that the against side does not offer
+  std::vector<std::string> ops;                            // that are compared
+  std::vector<std::string> left_out;                       // that the against side does not offer
+  std::array<std::string, 2> options = {};                 // for open()
+  std::array<bool, 2> isolated = {};                       // in a process of its own
+  std::array<std::vector<std::string>, 2> variables = {};  // "NAME=VALUE", that the user gave that process
 };
 
 // What each wanted side gave: lines of campaign/manifest.h.

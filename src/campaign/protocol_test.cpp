@@ -67,12 +67,18 @@ TEST(Protocol, AnswersArriveWhole) {
   open.paths = {"fused", "unfused"};
   open.ops = {"add"};
   open.left_out = {"sub"};
+  open.options = {"isa=avx2", ""};
+  open.isolated = {true, false};
+  open.variables = {{{"A=1", "B=x=y"}, {}}};
   const Result<OpenAnswer> sides = parse_open_answer(write_answer(open));
   ASSERT_TRUE(sides.ok());
   EXPECT_EQ(sides->targets, open.targets);
   EXPECT_EQ(sides->paths, open.paths);
   EXPECT_EQ(sides->ops, open.ops);
   EXPECT_EQ(sides->left_out, open.left_out);
+  EXPECT_EQ(sides->options, open.options);
+  EXPECT_EQ(sides->isolated, open.isolated);
+  EXPECT_EQ(sides->variables, open.variables);
 }
 
 TEST(Protocol, ARecordingArrivesWithoutItsTensors) {

@@ -208,7 +208,15 @@ std::string list_target(const Setup& setup) {
   return write_answer(answer);
 }
 
-OpenAnswer described(const OpenedSetup& opened) {
+// Of that side's process. The target's own other path is opened with it; what comes with fusediff gets nothing.
+const std::vector<std::string>& variables_of(const Setup& setup, const Comparison& comparison, Side side) {
+  static const std::vector<std::string> none;
+  const bool one = comparison.sides[0].target == comparison.sides[1].target;
+  if (side == Side::kTarget || one) return setup.target_environment;
+  return setup.against.empty() ? none : setup.against_environment;
+}
+
+OpenAnswer described(const Setup& setup, const OpenedSetup& opened) {
   OpenAnswer answer;
   for (const Side side : kSides) {
     const PathOf& of = opened.comparison.sides[index_of(side)];
@@ -216,6 +224,9 @@ OpenAnswer described(const OpenedSetup& opened) {
     answer.versions[index_of(side)] = of.target->version;
     answer.paths[index_of(side)] = of.path;
     answer.files[index_of(side)] = of.target->file.string();
+    answer.options[index_of(side)] = of.target->options;
+    answer.isolated[index_of(side)] = of.target->host != nullptr;
+    answer.variables[index_of(side)] = variables_of(setup, opened.comparison, side);
   }
   for (const Operator* op : opened.ops) answer.ops.push_back(op->name);
   answer.left_out = opened.left_out;
@@ -233,14 +244,14 @@ class Desk {
     if (!request.ok()) return write_answer(request.error());
     if (request->kind == Request::Kind::kList) return list_target(setup_);
     if (Status opened = open(); !opened.ok()) return write_answer(opened.error());
-    if (request->kind == Request::Kind::kOpen) return write_answer(described(*opened_));
+    if (request->kind == Request::Kind::kOpen) return write_answer(described(setup_, *opened_));
     const Result<Case> c = parse_case(request->case_text, request->folder);
     if (!c.ok()) return write_answer(c.error());
     if (request->kind == Request::Kind::kOutputs) return outputs_of(*engine_, *opened_, *c, *request);
     if (request->kind == Request::Kind::kLegal) return legal_case(*engine_, *c);
     if (request->kind == Request::Kind::kRecord) return record_case(*engine_, *c, *request);
     if (request->kind == Request::Kind::kMinimize && !request->apart.empty()) {
-      const OpenAnswer sides = described(*opened_);
+      const OpenAnswer sides = described(setup_, *opened_);
       Apart apart(*engine_, sides, *request);
       return answer_of(minimize(apart.predicate(), *c, minimize_options(*request, out_)), request->into,
                        engine_->tainted());
