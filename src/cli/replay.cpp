@@ -17,6 +17,7 @@
 #include "model/finding_json.h"
 #include "model/quote.h"
 #include "report/libraries.h"
+#include "report/settings.h"
 #include "report/text.h"
 
 namespace fusediff {
@@ -72,11 +73,39 @@ Result<std::string> side_named(const std::filesystem::path& bundle, const Findin
   return target + ":" + path;
 }
 
+// Is there anything in how this side was opened that is not in how it is opened now?
+bool lacks(const SideSettings& used, const SideSettings& found) {
+  const bool has_all = std::all_of(found.variables.begin(), found.variables.end(), [&](const std::string& line) {
+    return std::find(used.variables.begin(), used.variables.end(), line) != used.variables.end();
+  });
+  return (!found.options.empty() && used.options != found.options) || !has_all ||
+         (found.needs_isolate() && !used.isolated);
+}
+
+// One line where the setup lacks what the bundle was found with: a bundle sets nothing by itself.
+void say_what_lacks(const std::filesystem::path& path, const Bundle& bundle, const Setup& setup, bool one_library) {
+  const Settings found = settings_of(bundle.environment);
+  Settings used;
+  for (const Side side : kSides) {
+    LoadOptions how = load_options(setup, side);
+    used[index_of(side)] = {how.options, how.isolate || !how.environment.empty(), how.environment,
+                            found[index_of(side)].python};
+  }
+  // The target's own other path, or what comes with fusediff.
+  if (setup.against.empty()) used[1] = one_library ? used[0] : found[1];
+  if (!lacks(used[0], found[0]) && !lacks(used[1], found[1])) return;
+  const bool both = !one_library || found[0] != found[1];
+  const std::string words = setting_words(used, both);
+  std::cerr << "fusediff: " << path.string() << ": is run with " << (words.empty() ? "no option" : words.substr(1))
+            << ", but was found with these, which show it again:" << setting_words(found, both) << std::endl;
+}
+
 class Replayer {
  public:
   Replayer(const po::variables_map& values, Setup setup, int runs)
       : given_target_(values.count("target") != 0),
         given_against_(values.count("against") != 0),
+        opens_against_(values.count("against-option") != 0 || values.count("against-env") != 0),
         setup_(std::move(setup)),
         runs_(runs),
         stop_(catch_interrupts()) {}
@@ -99,6 +128,7 @@ class Replayer {
   Result<Setup> setup_for(const std::filesystem::path& path, const Bundle& bundle) const {
     const Finding& finding = bundle.finding;
     const bool two_libraries = are_two_libraries(finding, bundle.environment);
+    const bool opened_twice = is_opened_twice(finding, bundle.environment);
     const bool one_name = finding.targets[0] == finding.targets[1];
     if (!given_against_ && (given_target_ || one_name) && needs_other_library(finding, bundle.environment)) {
       const auto words = library_words(finding, bundle.environment);
@@ -107,7 +137,7 @@ class Replayer {
     }
     Setup setup = setup_;
     // Seen of one path alone: what it is compared with is the target's default.
-    const bool one_path = one_name && finding.paths[0] == finding.paths[1];
+    const bool one_path = one_name && finding.paths[0] == finding.paths[1] && !opened_twice;
     for (const Side side : kSides) {
       const bool given = side == Side::kTarget ? given_target_ : given_against_;
       // Another --target is compared with its own other path, as everywhere, unless the bundle has another library.
@@ -116,6 +146,13 @@ class Replayer {
       if (!name.ok()) return name.error();
       (side == Side::kTarget ? setup.target : setup.against) = *name;
     }
+    // Another path of the same library is opened as the target is, as where a campaign names none.
+    const bool one_library = one_name && !two_libraries && !opened_twice;
+    if (one_library && !given_against_ && !opens_against_) {
+      setup.against_option = setup.target_option;
+      setup.against_environment = setup.target_environment;
+    }
+    say_what_lacks(path, bundle, setup, one_library);
     return setup;
   }
 
@@ -144,6 +181,7 @@ class Replayer {
 
   bool given_target_;
   bool given_against_;
+  bool opens_against_;  // the command line says how
   Setup setup_;
   int runs_;
   const std::atomic<bool>& stop_;

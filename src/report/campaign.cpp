@@ -11,7 +11,6 @@
 
 #include "base/files.h"
 #include "report/commands.h"
-#include "report/libraries.h"
 #include "report/series.h"
 
 namespace fusediff {
@@ -163,15 +162,13 @@ class Fold {
     made.bundle = folder;
     made.environment = std::move(bundle.environment);
     for (const fs::path& file : entries(folder)) made.files.push_back(file.filename().string());
-    made.command = replay_command(folder, report_.target, report_.against);
-    const std::string& environment = made.environment;
-    made.minimize = minimize_command(folder, made.finding.targets,
-                                     are_two_libraries(made.finding, environment) ? Libraries::kTwo : Libraries::kOne,
-                                     report_.target, report_.against);
+    Sides sides = sides_of(made.finding, made.environment);
+    sides.target = report_.target;
+    sides.against = report_.against;
+    made.command = replay_command(folder, sides);
+    made.minimize = minimize_command(folder, sides);
     if (std::binary_search(made.files.begin(), made.files.end(), "repro.py"))
-      made.repro = repro_command(
-          folder, needs_other_library(made.finding, environment) ? OtherLibrary::kMayBeNamed : OtherLibrary::kNone,
-          report_.target, report_.against);
+      made.repro = repro_command(folder, other_library(made.finding, made.environment), sides);
     return made;
   }
 

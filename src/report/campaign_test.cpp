@@ -213,25 +213,60 @@ TEST_F(CampaignFolder, DamagedBundlesAndLinesAreTold) {
   EXPECT_NE(report->problems[2].find("line 3 is cut off"), std::string::npos);
 }
 
+// As a bundle and its campaign say them.
+Sides sides_named(const char* first, const char* second, bool two_libraries, const char* target = "",
+                  const char* against = "") {
+  Sides sides;
+  sides.targets = {first, second};
+  sides.two_libraries = two_libraries;
+  sides.target = target;
+  sides.against = against;
+  return sides;
+}
+
 TEST(Commands, MinimizeNamesBothSides) {
-  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, Libraries::kTwo),
+  EXPECT_EQ(minimize_command("b", sides_named("mine", "builtin", true)),
             "fusediff minimize b/original.json --target mine --against builtin");
-  EXPECT_EQ(minimize_command("b", {"mine", "builtin"}, Libraries::kTwo, "./mine.so", ""),
+  EXPECT_EQ(minimize_command("b", sides_named("mine", "builtin", true, "./mine.so")),
             "fusediff minimize b/original.json --target ./mine.so --against builtin");
-  EXPECT_EQ(minimize_command("b", {"./theirs.so", "$(id)"}, Libraries::kTwo),
+  EXPECT_EQ(minimize_command("b", sides_named("./theirs.so", "$(id)", true)),
             "fusediff minimize b/original.json --target TARGET --against AGAINST")
       << "no file that a bundle names";
 }
 
 TEST(Commands, MinimizeNamesNoOtherSideOfTheSameLibrary) {
-  const std::array<std::string, 2> mine = {"mine", "mine"};
-  EXPECT_EQ(minimize_command("b", mine, Libraries::kOne, "./mine.so"),
+  EXPECT_EQ(minimize_command("b", sides_named("mine", "mine", false, "./mine.so")),
             "fusediff minimize b/original.json --target ./mine.so");
-  EXPECT_EQ(minimize_command("b", mine, Libraries::kOne, "./mine.so", "./mine.so:slow"),
+  EXPECT_EQ(minimize_command("b", sides_named("mine", "mine", false, "./mine.so", "./mine.so:slow")),
             "fusediff minimize b/original.json --target ./mine.so --against ./mine.so:slow");
-  EXPECT_EQ(minimize_command("b", mine, Libraries::kTwo, "./mine.so"),
+  EXPECT_EQ(minimize_command("b", sides_named("mine", "mine", true, "./mine.so")),
             "fusediff minimize b/original.json --target ./mine.so --against AGAINST")
       << "the name would find the first library again";
+}
+
+TEST(Commands, SayHowTheSidesWereOpened) {
+  Sides sides = sides_named("mine", "mine", false, "./mine.so", "./mine.so:slow");
+  sides.settings[0] = {"isa=avx2", true, {"A=1", "B=it's"}, false};
+  sides.settings[1] = {"-x", true, {}, false};
+  sides.opened_twice = true;
+  const std::string words =
+      " --isolate --target-option isa=avx2 --target-env A=1 --target-env 'B=it'\\''s' --against-option=-x";
+  EXPECT_EQ(replay_command("b", sides), "fusediff replay b --target ./mine.so --against ./mine.so:slow" + words);
+  EXPECT_EQ(minimize_command("b", sides),
+            "fusediff minimize b/original.json --target ./mine.so --against ./mine.so:slow" + words);
+  sides.target = sides.against = "";
+  EXPECT_EQ(replay_command("b", sides), "fusediff replay b" + words);
+  EXPECT_EQ(minimize_command("b", sides), "fusediff minimize b/original.json --target mine --against mine" + words);
+}
+
+TEST(Commands, TheOtherPathOfOneLibraryIsOpenedAsTheTargetIs) {
+  Sides sides = sides_named("mine", "mine", false);
+  sides.settings[0] = sides.settings[1] = {"x", true, {"A=1"}, false};
+  EXPECT_EQ(replay_command("b", sides), "fusediff replay b --target-option x --target-env A=1");
+  EXPECT_EQ(minimize_command("b", sides),
+            "fusediff minimize b/original.json --target mine --target-option x --target-env A=1");
+  sides.settings[0] = sides.settings[1] = {"", true, {}, true};
+  EXPECT_EQ(replay_command("b", sides), "fusediff replay b") << "a Python file is always isolated";
 }
 
 TEST_F(CampaignFolder, CommandsOfABundleFollowItsEnvironment) {
@@ -251,19 +286,30 @@ TEST_F(CampaignFolder, CommandsOfABundleFollowItsEnvironment) {
 }
 
 TEST(Commands, ReproNamesTheLibraryThatIsKnown) {
-  EXPECT_EQ(repro_command("b", OtherLibrary::kNone, "./my ops.so"), "python3 b/repro.py './my ops.so'");
-  EXPECT_EQ(repro_command("b", OtherLibrary::kNone, "planted"), "python3 b/repro.py path/to/library.so");
-  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed), "python3 b/repro.py path/to/library.so [path/to/other.so]");
-  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed, "./a.so"), "python3 b/repro.py ./a.so [path/to/other.so]");
-  EXPECT_EQ(repro_command("b", OtherLibrary::kMayBeNamed, "./a.so", "./b.so"), "python3 b/repro.py ./a.so ./b.so");
+  const auto repro = [](OtherLibrary other, const char* target = "", const char* against = "") {
+    return repro_command("b", other, sides_named("mine", "mine", false, target, against));
+  };
+  EXPECT_EQ(repro(OtherLibrary::kNone, "./my ops.so"), "python3 b/repro.py './my ops.so'");
+  EXPECT_EQ(repro(OtherLibrary::kNone, "./my_ops.py:fused"), "python3 b/repro.py ./my_ops.py");
+  EXPECT_EQ(repro(OtherLibrary::kNone, "my_ops.py"), "python3 b/repro.py my_ops.py");
+  EXPECT_EQ(repro(OtherLibrary::kNone, "planted"), "python3 b/repro.py path/to/library.so");
+  EXPECT_EQ(repro(OtherLibrary::kMayBeNamed), "python3 b/repro.py path/to/library.so [path/to/other.so]");
+  EXPECT_EQ(repro(OtherLibrary::kMayBeNamed, "./a.so"), "python3 b/repro.py ./a.so [path/to/other.so]");
+  EXPECT_EQ(repro(OtherLibrary::kMayBeNamed, "./a.so", "./b.so:old"), "python3 b/repro.py ./a.so ./b.so");
+  Sides python = sides_named("mine", "mine", false);
+  python.settings[0].python = true;
+  EXPECT_EQ(repro_command("b", OtherLibrary::kNone, python), "python3 b/repro.py path/to/library.py");
 }
 
 TEST(Commands, QuoteWhatAShellWouldTakeApart) {
-  EXPECT_EQ(replay_command("out/findings/add-damage-1"), "fusediff replay out/findings/add-damage-1");
-  EXPECT_EQ(replay_command("b", "./mine.so", "planted"), "fusediff replay b --target ./mine.so --against planted")
+  EXPECT_EQ(replay_command("out/findings/add-damage-1", {}), "fusediff replay out/findings/add-damage-1");
+  EXPECT_EQ(replay_command("b", sides_named("mine", "planted", true, "./mine.so", "planted")),
+            "fusediff replay b --target ./mine.so --against planted")
       << "beside --target no other side is looked up";
+  EXPECT_EQ(replay_command("b", sides_named("mine", "mine", false, "my_ops.py")),
+            "fusediff replay b --target my_ops.py");
   EXPECT_EQ(report_command("my runs"), "fusediff report 'my runs'");
-  EXPECT_EQ(replay_command("my runs/it's"), "fusediff replay 'my runs/it'\\''s'");
+  EXPECT_EQ(replay_command("my runs/it's", {}), "fusediff replay 'my runs/it'\\''s'");
 }
 
 }  // namespace

@@ -2,64 +2,81 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
+
+#include "report/libraries.h"
 
 namespace fusediff {
 namespace {
 
-std::string shell_word(const std::string& path) {
-  constexpr std::string_view kPlain = "/._-+=:,@%";
-  bool plain = !path.empty();
-  std::string quoted = "'";
-  for (const char c : path) {
-    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos);
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return plain ? path : quoted + "'";
+// The file of "NAME_OR_PATH[:path]"; "" where it is a name.
+std::string file_of(const std::string& named) {
+  const std::size_t colon = named.rfind(':');
+  const bool has_path = colon != std::string::npos && named.find('/', colon) == std::string::npos;
+  const std::string file = named.substr(0, has_path ? colon : std::string::npos);
+  const bool is_file =
+      file.find('/') != std::string::npos || file.find(".so") != std::string::npos || file.ends_with(".py");
+  return is_file ? file : "";
 }
 
-bool is_library(const std::string& name) {
-  return name.find(".so") != std::string::npos && name.find(':') == std::string::npos;
+// What a bundle names is looked up by name and never opened as a file, by a line of ours no more than by replay.
+std::string named(const std::string& chosen, const std::string& in_bundle, const char* otherwise) {
+  if (!chosen.empty()) return shell_word(chosen);
+  const bool is_name = !in_bundle.empty() && std::all_of(in_bundle.begin(), in_bundle.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+  return is_name ? in_bundle : std::string(otherwise);
 }
 
 }  // namespace
 
-std::string replay_command(const std::filesystem::path& bundle, const std::string& target, const std::string& against) {
+Sides sides_of(const Finding& finding, const std::string& environment) {
+  return {finding.targets,
+          are_two_libraries(finding, environment),
+          is_opened_twice(finding, environment),
+          settings_of(environment),
+          "",
+          ""};
+}
+
+OtherLibrary other_library(const Finding& finding, const std::string& environment) {
+  const bool may = needs_other_library(finding, environment) || is_opened_twice(finding, environment);
+  return may ? OtherLibrary::kMayBeNamed : OtherLibrary::kNone;
+}
+
+std::string replay_command(const std::filesystem::path& bundle, const Sides& sides) {
   std::string command = "fusediff replay " + shell_word(bundle.string());
-  const auto is_file = [](const std::string& name) {
-    return name.find('/') != std::string::npos || name.find(".so") != std::string::npos;
-  };
-  if (is_file(target)) command += " --target " + shell_word(target);
+  const bool is_target_file = !file_of(sides.target).empty();
+  if (is_target_file) command += " --target " + shell_word(sides.target);
   // Beside a --target replay looks up no other side.
-  if (is_file(against) || (is_file(target) && !against.empty())) command += " --against " + shell_word(against);
-  return command;
+  const bool names_other = !file_of(sides.against).empty() || (is_target_file && !sides.against.empty());
+  if (names_other) command += " --against " + shell_word(sides.against);
+  // Without its --against the other path of one library is opened as the target is.
+  const bool one_library = sides.targets[0] == sides.targets[1] && !sides.two_libraries && !sides.opened_twice;
+  return command + setting_words(sides.settings, names_other || !one_library);
 }
 
-std::string minimize_command(const std::filesystem::path& bundle, const std::array<std::string, 2>& targets,
-                             Libraries libraries, const std::string& target, const std::string& against) {
-  // What a bundle names is looked up by name and never opened as a file, by this line no more than by replay.
-  const auto named = [](const std::string& chosen, const std::string& in_bundle, const char* otherwise) {
-    if (!chosen.empty()) return shell_word(chosen);
-    const bool is_name = !in_bundle.empty() && std::all_of(in_bundle.begin(), in_bundle.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_';
-    });
-    return is_name ? in_bundle : std::string(otherwise);
-  };
-  const std::string command = "fusediff minimize " + shell_word((bundle / "original.json").string()) + " --target " +
-                              named(target, targets[0], "TARGET");
-  if (libraries == Libraries::kOne && against.empty()) return command;
-  const bool is_told_apart = targets[0] != targets[1];
-  return command + " --against " + named(against, is_told_apart ? targets[1] : "", "AGAINST");
-}
-
-std::string repro_command(const std::filesystem::path& bundle, OtherLibrary other, const std::string& target,
-                          const std::string& against) {
-  const std::string command = "python3 " + shell_word((bundle / "repro.py").string()) + " ";
-  if (!is_library(target)) {
-    return command + "path/to/library.so" + (other == OtherLibrary::kMayBeNamed ? " [path/to/other.so]" : "");
+std::string minimize_command(const std::filesystem::path& bundle, const Sides& sides) {
+  const std::string target = named(sides.target, sides.targets[0], "TARGET");
+  std::string command = "fusediff minimize " + shell_word((bundle / "original.json").string()) + " --target " + target;
+  const bool names_other = sides.two_libraries || sides.opened_twice || !sides.against.empty();
+  if (names_other) {
+    const bool is_told_apart = sides.targets[0] != sides.targets[1] || !sides.two_libraries;
+    command += " --against " + named(sides.against, is_told_apart ? sides.targets[1] : "", "AGAINST");
   }
-  if (other == OtherLibrary::kNone) return command + shell_word(target);
-  return command + shell_word(target) + " " + (is_library(against) ? shell_word(against) : "[path/to/other.so]");
+  return command + setting_words(sides.settings, names_other);
+}
+
+std::string repro_command(const std::filesystem::path& bundle, OtherLibrary other, const Sides& sides) {
+  const std::string target = file_of(sides.target), against = file_of(sides.against);
+  std::string command = "python3 " + shell_word((bundle / "repro.py").string()) + " ";
+  command += target.empty() ? placeholder(sides.settings[0], "library") : shell_word(target);
+  if (other == OtherLibrary::kNone) return command;
+  const bool known = !target.empty() && !against.empty();
+  return command + " " + (known ? shell_word(against) : "[" + placeholder(sides.settings[1], "other") + "]");
+}
+
+std::string placeholder(const SideSettings& side, const std::string& name) {
+  return "path/to/" + name + (side.python ? ".py" : ".so");
 }
 
 std::string report_command(const std::filesystem::path& folder) {

@@ -3,7 +3,6 @@
 #include "model/finding.h"
 #include "report/commands.h"
 #include "report/issue_parts.h"
-#include "report/libraries.h"
 
 namespace fusediff {
 namespace {
@@ -36,11 +35,17 @@ std::string where(const IssueFacts& facts) {
 std::string how_to_run(const IssueFacts& facts) {
   const std::string slug = slug_of(facts.f);
   const IssueWords& w = facts.w;
-  const bool other = needs_other_library(facts.f, facts.bundle.environment);
-  std::string text = std::string(w.run_repro) + "\n\n```sh\n" +
-                     repro_command("", other ? OtherLibrary::kMayBeNamed : OtherLibrary::kNone) + "\n```\n\n" +
-                     std::string(w.run_replay) + "\n\n```sh\n" +
-                     replay_command(slug, "path/to/library.so", other ? "path/to/other.so" : "") + "\n```\n";
+  Sides sides = sides_of(facts.f, facts.bundle.environment);
+  const OtherLibrary other = other_library(facts.f, facts.bundle.environment);
+  const std::string repro = repro_command("", other, sides);
+  sides.target = placeholder(sides.settings[0], "library");
+  // Another path of the library that is opened otherwise is named with it.
+  if (other == OtherLibrary::kMayBeNamed) {
+    sides.against =
+        sides.opened_twice ? sides.target + ":" + facts.f.paths[1] : placeholder(sides.settings[1], "other");
+  }
+  std::string text = std::string(sides.settings[0].python ? w.run_repro_file : w.run_repro) + "\n\n```sh\n" + repro +
+                     "\n```\n\n" + std::string(w.run_replay) + "\n\n```sh\n" + replay_command(slug, sides) + "\n```\n";
   if (facts.bundle.replay) {
     text +=
         "\n" +

@@ -284,6 +284,9 @@ const IssueWords kEnglishIssue = {
     .reset_input = "optional input {0}",
     .reset_experiment = "experiment {0}",
     .run_repro = "Python, numpy and the library are enough (exit code 1 while the bug is there, 0 when it is gone):",
+    .run_repro_file =
+        "Python, numpy, the file of the target and what it imports are enough (exit code 1 while the bug "
+        "is there, 0 when it is gone):",
     .run_replay = "With fusediff, from the folder of this bundle or its .tar.gz:",
     .replayed =
         "Before it was reported it was run again in a fresh process, from the files of the bundle alone: it came back "
@@ -314,6 +317,7 @@ const IssueWords kEnglishIssue = {
     .env_cpu = "CPU",
     .env_features = "CPU features",
     .env_fusediff = "fusediff",
+    .env_opened = "opened with",
     .env_unreadable = "environment.json of the bundle cannot be read.",
     .read_head =
         "fusediff runs an operator in two ways that must agree, on the same input bytes and on buffers between guard "

@@ -5,6 +5,7 @@
 
 #include "model/number_text.h"
 #include "report/issue_parts.h"
+#include "report/settings.h"
 
 namespace fusediff {
 namespace {
@@ -355,6 +356,8 @@ std::string issue_environment(const IssueFacts& facts) {
   line(w.env_target, target_text(json, "target"));
   if (facts.f.paths[0] != facts.f.paths[1] || facts.f.targets[0] != facts.f.targets[1])
     line(w.env_against, target_text(json, "against"));
+  if (const std::string words = setting_words(settings_of(facts.bundle.environment), true); !words.empty())
+    line(w.env_opened, as_code(words.substr(1)));
   std::string system;
   for (const char* key : {"distribution", "os", "machine"}) {
     if (const std::string value = field(json, key); !value.empty())

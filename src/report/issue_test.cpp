@@ -103,6 +103,31 @@ TEST(Issue, ABundleOfTwoLibrariesIsRunWithBoth) {
   EXPECT_TRUE(has(text, "--target path/to/library.so --against path/to/other.so\n")) << text;
 }
 
+TEST(Issue, SaysHowTheSidesWereOpened) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.finding.targets = {"lib", "lib"};
+  b.environment =
+      R"({"target": {"file": "lib.so", "options": "isa=avx2", "isolated": true, "variables": ["A=1"]},
+          "against": {"file": "lib.so", "options": "isa=sse", "isolated": true, "variables": []}})";
+  for (const Language language : kLanguages) {
+    const std::string text = issue_text(b, language);
+    const std::string words = "--isolate --target-option isa=avx2 --target-env A=1 --against-option isa=sse";
+    EXPECT_TRUE(has(text, "--target path/to/library.so --against path/to/library.so:unfused " + words + "\n")) << text;
+    EXPECT_TRUE(has(text, "`" + words + "`\n")) << text;
+    EXPECT_TRUE(has(text, "python3 repro.py path/to/library.so [path/to/other.so]\n")) << text;
+  }
+}
+
+TEST(Issue, APythonTargetIsRunFromItsFile) {
+  Bundle b = bundle(FindingClass::kDamage);
+  b.finding.targets = {"my_ops", "my_ops"};
+  b.environment = R"({"target": {"file": "my_ops.py", "isolated": true}, "against": {"file": "my_ops.py"}})";
+  const std::string text = issue_text(b, Language::kEnglish);
+  EXPECT_TRUE(has(text, "Python, numpy, the file of the target")) << text;
+  EXPECT_TRUE(has(text, "python3 repro.py path/to/library.py\n")) << text;
+  EXPECT_TRUE(has(text, "--target path/to/library.py\n")) << text;
+}
+
 TEST(Issue, ChineseSaysTheSameFactsInChinese) {
   const std::string text = issue_text(bundle(FindingClass::kDamage), Language::kChinese);
   EXPECT_TRUE(has(text, "`fused` 1.0000003576 (`0x3f800003`)")) << text;

@@ -71,14 +71,14 @@ struct IssueWords {
       reset, reset_layout, reset_input, reset_experiment;
 
   // How to run.
-  std::string_view run_repro, run_replay, replayed;
+  std::string_view run_repro, run_repro_file, run_replay, replayed;
 
   // What was ruled out.
   std::string_view not_chance, not_alone, not_cause, not_rounding, not_reference, not_beyond, not_fill, not_quotient,
       not_memory, not_inputs, nothing_ruled_out;
 
   // Environment.
-  std::string_view env_target, env_against, env_system, env_cpu, env_features, env_fusediff, env_unreadable;
+  std::string_view env_target, env_against, env_system, env_cpu, env_features, env_fusediff, env_opened, env_unreadable;
 
   // How to read it.
   std::string_view read_head, read_ulp, read_stage, read_bound, read_derivation, read_fill, read_context, read_gradient,

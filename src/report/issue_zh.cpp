@@ -474,6 +474,7 @@ const IssueWords kChineseIssue = {
     .reset_input = "可选输入 {0}",
     .reset_experiment = "实验 {0}",
     .run_repro = "只需 Python、numpy 和算子库（问题存在时退出码为 1，修复后为 0）：",
+    .run_repro_file = "只需 Python、numpy、该 Python 文件及其所需模块（问题存在时退出码为 1，修复后为 0）：",
     .run_replay = "使用 fusediff，在本 bundle 所在目录或对应的 .tar.gz 上执行：",
     .replayed = "报告前已仅凭 bundle 中的文件在全新进程中重放：{1} 次中复现 {0} 次。",
     .not_chance = "偶然性（{0}）：在全新 context 上重跑 {1} 次均逐位一致（其中 {2} 次绑定单核）。",
@@ -494,6 +495,7 @@ const IssueWords kChineseIssue = {
     .env_cpu = "CPU",
     .env_features = "CPU 特性",
     .env_fusediff = "fusediff",
+    .env_opened = "打开方式",
     .env_unreadable = "无法读取 bundle 中的 environment.json。",
     .read_head =
         "fusediff "

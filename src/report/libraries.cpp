@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "report/settings.h"
+
 namespace fusediff {
 namespace {
 
@@ -46,6 +48,12 @@ std::array<std::string, 2> library_words(const Finding& finding, const std::stri
 
 bool needs_other_library(const Finding& finding, const std::string& environment) {
   return finding.targets[1] != "builtin" && are_two_libraries(finding, environment);
+}
+
+bool is_opened_twice(const Finding& finding, const std::string& environment) {
+  if (finding.targets[0] != finding.targets[1] || are_two_libraries(finding, environment)) return false;
+  const Settings settings = settings_of(environment);
+  return settings[0].options != settings[1].options || settings[0].variables != settings[1].variables;
 }
 
 }  // namespace fusediff

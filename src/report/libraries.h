@@ -19,4 +19,7 @@ std::array<std::string, 2> library_words(const Finding& finding, const std::stri
 // The other side is a library that only its user has: neither the target's own nor the one that comes with fusediff.
 bool needs_other_library(const Finding& finding, const std::string& environment);
 
+// One library that was opened in two ways: with other options, or with other variables in its process.
+bool is_opened_twice(const Finding& finding, const std::string& environment);
+
 }  // namespace fusediff

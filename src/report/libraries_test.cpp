@@ -52,5 +52,20 @@ TEST(Libraries, TheOneThatComesWithFusediffIsNotAskedFor) {
   EXPECT_TRUE(needs_other_library(finding_of("mine", "theirs"), ""));
 }
 
+TEST(Libraries, OneLibraryMayBeOpenedTwice) {
+  const auto with = [](const char* more) { return std::string(kOne) + ", " + more; };
+  const Finding f = finding_of("mine", "mine");
+  EXPECT_FALSE(is_opened_twice(f, environment_of(kOne, kOne)));
+  EXPECT_TRUE(is_opened_twice(f, environment_of(with(R"("options": "x")"), kOne)));
+  EXPECT_TRUE(is_opened_twice(f, environment_of(kOne, with(R"("variables": ["A=1"])"))));
+  EXPECT_FALSE(is_opened_twice(f, environment_of(with(R"("options": "x")"), with(R"("options": "x")"))));
+  EXPECT_FALSE(is_opened_twice(f, environment_of(with(R"("isolated": true)"), kOne)));
+  EXPECT_FALSE(is_opened_twice(finding_of("mine", "builtin"), R"({"target": {"options": "x"}, "against": {}})"))
+      << "these are two libraries";
+  Finding one_path = finding_of("mine", "builtin");
+  one_path.columns = {"alone", "in its batch"};
+  EXPECT_FALSE(is_opened_twice(one_path, R"({"target": {"options": "x"}, "against": {}})"));
+}
+
 }  // namespace
 }  // namespace fusediff

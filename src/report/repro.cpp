@@ -7,6 +7,7 @@
 #include "report/libraries.h"
 #include "report/python_text.h"
 #include "report/repro_plan.h"
+#include "report/settings.h"
 #include "report/text.h"
 #include "report/wrapped.h"
 
@@ -14,9 +15,13 @@ namespace fusediff {
 
 // The parts of the script, in src/report/repro.
 std::string_view repro_numbers();
+std::string_view repro_c_library();
 std::string_view repro_call();
 std::string_view repro_company();
 std::string_view repro_main();
+std::string_view repro_memory();
+std::string_view repro_python_file();
+std::string_view repro_look_apart();
 std::string_view repro_look_company();
 std::string_view repro_look_difference();
 std::string_view repro_look_fills();
@@ -74,6 +79,24 @@ bool shares_a_context(const Bundle& bundle) {
   return kind == ExperimentKind::kThreads || kind == ExperimentKind::kRepeat || kind == ExperimentKind::kHistory;
 }
 
+// Kinds of files that the script can be given.
+struct Kinds {
+  bool c = false;       // shared libraries
+  bool python = false;  // Python files
+};
+Kinds kinds_of(const Bundle& bundle) {
+  const Settings settings = settings_of(bundle.environment);
+  const bool two = are_two_libraries(bundle.finding, bundle.environment);
+  const std::array<bool, 2> python = {settings[0].python, two ? settings[1].python : settings[0].python};
+  return {!python[0] || !python[1], python[0] || python[1]};
+}
+
+// How the two files are called in the script's help.
+std::array<std::string, 2> files_of(const Bundle& bundle) {
+  const Settings settings = settings_of(bundle.environment);
+  return {settings[0].python ? "TARGET.py" : "LIBRARY.so", settings[1].python ? "AGAINST.py" : "AGAINST.so"};
+}
+
 std::size_t bytes_of(const std::vector<StoredTensor>& tensors) {
   std::size_t bytes = 0;
   for (const StoredTensor& tensor : tensors) bytes += tensor.bytes.size();
@@ -118,28 +141,44 @@ std::string about(const Bundle& bundle) {
   const Finding& f = bundle.finding;
   std::string text = wrapped(headline(f), 0) + "\n" + wrapped(comparison_of(f, bundle.smallest), 0) +
                      wrapped("What that means: " + meaning_of(f.cls), 0);
-  text += R"(
-This script calls the library through its C header, fusediff_target.h, prints what it sees, and says in its last line
-whether the bug is there. Exit code: 1 it is, 0 it is not, 2 this library cannot show it. It needs Python 3.8 and NumPy.
-From top to bottom: what was found, the calls to make, numbers, memory, a call, what is looked for, the program, and the
-bytes of the tensors.
-)";
+  const bool python = settings_of(bundle.environment)[0].python;
+  text +=
+      "\n" + wrapped(std::string("This script ") +
+                         (python ? "loads the target's Python file and calls its functions"
+                                 : "calls the library through its C header, fusediff_target.h") +
+                         ", prints what it sees, and says in its last line whether the bug is there. Exit code: 1 it "
+                         "is, 0 it is not, 2 this " +
+                         (python ? "file" : "library") + " cannot show it. It needs Python 3.8 and NumPy" +
+                         (python ? ", and what the file imports" : "") +
+                         ". From top to bottom: what was found, the calls to make, numbers, memory, a call, what is "
+                         "looked for, the program, and the bytes of the tensors.",
+                     0);
   if (are_two_libraries(f, bundle.environment) && !bundle.recording->calls[1].empty()) {
     const std::array<std::string, 2> libraries = library_words(f, bundle.environment);
-    text += "\n" + wrapped("The two sides are two libraries: LIBRARY.so is " + libraries[0] + ", path " + f.paths[0] +
-                               "; the other side is " + libraries[1] + ", path " + f.paths[1] +
-                               ". Without AGAINST.so its recorded outputs are compared with.",
+    text += "\n" + wrapped("The two sides are two libraries: " + files_of(bundle)[0] + " is " + libraries[0] +
+                               ", path " + f.paths[0] + "; the other side is " + libraries[1] + ", path " + f.paths[1] +
+                               ". Without " + files_of(bundle)[1] + " its recorded outputs are compared with.",
                            0);
+  } else if (are_apart(bundle)) {
+    text += "\n" + wrapped(
+                       "The two sides are opened in different ways, which one process cannot do: each has its own. "
+                       "Without " +
+                           files_of(bundle)[1] +
+                           " the recorded outputs of the other side are compared "
+                           "with.",
+                       0);
   }
   return text;
 }
 
 std::string head(const Bundle& bundle) {
+  const bool python = kinds_of(bundle).python;
   return "#!/usr/bin/env python3\n\"\"\"" + python_docstring(about(bundle)) + R"("""
 import argparse
 import base64
 import ctypes
-import json
+)" + (python ? "import importlib.util\nimport inspect\n" : "") +
+         R"(import json
 import mmap
 import os
 )" + (shares_a_context(bundle) ? "import random\n" : "") +
@@ -148,7 +187,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-)" + (shares_a_context(bundle) ? "import threading\n" : "") +
+)" + (shares_a_context(bundle) || python ? "import threading\n" : "") +
          R"(import time
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -169,7 +208,7 @@ std::string rule_of_section(const std::string& title) {
 
 std::string plan(const Bundle& bundle) {
   std::string text = rule_of_section("what was found") + assigned("FINDING", finding_plan(bundle));
-  text += "NAMES = FINDING[\"sides\"]\n\n\n" + rule_of_section("the calls");
+  text += "NAMES = FINDING[\"sides\"]\n" + assigned("FILES", files_of(bundle)) + "\n\n" + rule_of_section("the calls");
   text +=
       "# Strides are in elements. place: which end of its pages a tensor leans on (the end); offset: elements from "
       "there.\n\n";
@@ -204,9 +243,14 @@ std::string data(const Bundle& bundle) {
 std::string repro_script(const Bundle& bundle) {
   std::string text = head(bundle) + plan(bundle);
   text += repro_numbers();
+  const Kinds kinds = kinds_of(bundle);
+  if (kinds.python) text += repro_python_file();
+  text += repro_memory();
+  if (kinds.c) text += repro_c_library();
   text += repro_call();
   if (shares_a_context(bundle)) text += repro_company();
   text += part_of(look_of(bundle.finding));
+  if (look_of(bundle.finding) == Look::kDifference && are_apart(bundle)) text += repro_look_apart();
   text += repro_main();
   text += data(bundle);
   return text + "if __name__ == \"__main__\":\n    sys.exit(main())\n";

@@ -4,6 +4,7 @@
 
 #include "report/libraries.h"
 #include "report/repro_rule.h"
+#include "report/settings.h"
 #include "report/text.h"
 #include "report/text_cause.h"
 
@@ -82,6 +83,27 @@ Json words_plan(const Bundle& bundle) {
   for (const std::string& sentence : f.influence) words.push_back(sentence);
   if (!f.conclusion.empty()) words.push_back(f.conclusion);
   return words;
+}
+
+Json opened_plan(const Bundle& bundle) {
+  const Settings settings = settings_of(bundle.environment);
+  Json plan;
+  for (const Side side : kSides) {
+    const SideSettings& of = settings[index_of(side)];
+    plan[key_of(side)] = {{"options", of.options}, {"variables", of.variables}};
+  }
+  return plan;
+}
+
+// The other side as one sentence names it.
+std::string other_text(const Bundle& bundle) {
+  const std::size_t against = index_of(Side::kAgainst);
+  Settings settings;
+  settings[against] = settings_of(bundle.environment)[against];
+  settings[against].isolated = false;
+  const std::string words = are_apart(bundle) ? setting_words(settings, true) : "";
+  return library_words(bundle.finding, bundle.environment)[against] + ", path " + bundle.finding.paths[against] +
+         (words.empty() ? "" : ", opened with" + words);
 }
 
 // What is as usual is left out.
@@ -181,6 +203,12 @@ Look look_of(const Finding& f) {
   return f.experiment == name_of(ExperimentKind::kRelation) ? Look::kRelation : Look::kDifference;
 }
 
+bool are_apart(const Bundle& bundle) {
+  if (bundle.recording->calls[index_of(Side::kAgainst)].empty()) return false;
+  const Settings settings = settings_of(bundle.environment);
+  return settings[0].variables != settings[1].variables || is_opened_twice(bundle.finding, bundle.environment);
+}
+
 std::array<std::string, 2> side_words(const Finding& f) {
   if (!f.columns[0].empty()) return f.columns;
   if (f.paths[0] != f.paths[1]) return f.paths;
@@ -200,7 +228,10 @@ Json finding_plan(const Bundle& bundle) {
   plan["paths"] = f.paths;
   plan["sides"] = side_words(f);
   plan["two_libraries"] = are_two_libraries(f, bundle.environment);
-  plan["other"] = library_words(f, bundle.environment)[index_of(Side::kAgainst)] + ", path " + f.paths[1];
+  plan["apart"] = are_apart(bundle);
+  plan["compares"] = look_of(f) == Look::kDifference;
+  plan["opened"] = opened_plan(bundle);
+  plan["other"] = other_text(bundle);
   plan["rate"] = rate_text(f);
   const Look look = look_of(f);
   if (look == Look::kFills) plan["filled"] = filled_plan(f);

@@ -29,6 +29,8 @@ nlohmann::ordered_json finding_plan(const Bundle& bundle);     // the facts that
 nlohmann::ordered_json experiment_plan(const Bundle& bundle);  // kind, count, rounds
 nlohmann::ordered_json calls_plan(const Bundle& bundle);       // of each side
 nlohmann::ordered_json same_plan(const Bundle& bundle);  // of a relation: runs and elements, as [first, step, count]
+// Both sides have calls, and one process cannot make both: their variables differ, or the options of one library.
+bool are_apart(const Bundle& bundle);
 // The two sides in a reader's words: columns, paths, or targets.
 std::array<std::string, 2> side_words(const Finding& finding);
 

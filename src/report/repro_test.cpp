@@ -156,7 +156,7 @@ TEST(Repro, AMissingLibraryIsOneLine) {
   for (int cls = 0; cls < kFindingClassCount; ++cls) {
     write(path / "repro.py", repro_script(bundle_of(static_cast<FindingClass>(cls), 4)));
     EXPECT_EQ(run(path / "repro.py", "/no/such/library.so", path / "said"), 2) << text_of(path / "said");
-    EXPECT_THAT(text_of(path / "said"), HasSubstr("cannot use /no/such/library.so as a target library"));
+    EXPECT_THAT(text_of(path / "said"), HasSubstr("cannot use /no/such/library.so as a target"));
     EXPECT_THAT(text_of(path / "said"), Not(HasSubstr("Traceback")));
   }
 }
@@ -241,7 +241,7 @@ class ReproRun : public testing::Test {
 TEST_F(ReproRun, ALibraryThatDiesWhileItIsLoadedShowsNothing) {
   for (const std::string& sides : {library("aborting"), library("plain") + " " + library("aborting")}) {
     EXPECT_EQ(run_with(sides), 2) << said_;
-    EXPECT_THAT(said_, HasSubstr("cannot use " + library("aborting") + " as a target library: while it was loaded"));
+    EXPECT_THAT(said_, HasSubstr("cannot use " + library("aborting") + " as a target: while it was loaded"));
     EXPECT_THAT(said_, Not(HasSubstr("the bug is")));
   }
 }
@@ -264,7 +264,7 @@ TEST_F(ReproRun, WhatIsNoWholeLibraryIsOneLine) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::filesystem::path& path : {pipe, folder_}) {
     EXPECT_EQ(run_with(path.string()), 2) << said_;
-    EXPECT_EQ(said_, "cannot use " + path.string() + " as a target library: it is no regular file\n");
+    EXPECT_EQ(said_, "cannot use " + path.string() + " as a target: it is no regular file\n");
   }
 }
 
@@ -302,6 +302,129 @@ TEST_F(ReproRun, TwoBuildsOfOneLibraryAreNotTakenForOne) {
 TEST_F(ReproRun, OneLibraryIsBothSides) {
   EXPECT_EQ(run_with(library("plain")), 0) << said_;
   EXPECT_THAT(said_, Not(HasSubstr("recorded outputs of")));
+}
+
+// A bundle of testdata/copy_target.py.
+Bundle of_python(FindingClass cls) {
+  Bundle bundle = bundle_of(cls, 4);
+  bundle.environment =
+      R"({"target": {"file": "copy_target.py", "isolated": true}, "against": {"file": "copy_target.py"}})";
+  return bundle;
+}
+
+const std::string kCopyFile = std::string(FUSEDIFF_SOURCE_DIR) + "/src/report/testdata/copy_target.py";
+
+TEST_F(ReproRun, APythonFileIsCalledByItself) {
+  use(of_python(FindingClass::kZeroSign));
+  EXPECT_EQ(run_with(kCopyFile), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("y (f32): all 4 elements agree"));
+  EXPECT_EQ(run_with(kCopyFile + " --target-option wrong"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("y (f32): 1 of 4 elements differ"));
+  EXPECT_EQ(run_with(kCopyFile + " --target-env COPY=wrong"), 1) << said_;
+  EXPECT_EQ(run_with(kCopyFile + " --target-option abort"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("the library ended the process: SIGABRT"));
+  EXPECT_EQ(run_with(kCopyFile + " --target-option fail"), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr("FAILED: it returned 2 values for the outputs y"));
+}
+
+TEST_F(ReproRun, APythonFileMayWorkOnTorchTensors) {
+  if (std::system("/usr/bin/python3 -c 'import torch' 2> /dev/null") != 0) GTEST_SKIP() << "no torch";
+  use(of_python(FindingClass::kZeroSign));
+  EXPECT_EQ(run_with(kCopyFile, "COPY_ARRAYS=torch"), 0) << said_;
+  EXPECT_EQ(run_with(kCopyFile + " --target-option wrong", "COPY_ARRAYS=torch"), 1) << said_;
+}
+
+TEST_F(ReproRun, APythonFunctionIsWatchedAsALibraryIs) {
+  Bundle unwritten = of_python(FindingClass::kUnwritten);
+  unwritten.recording->calls[0][0].path = "skipping";
+  use(unwritten);
+  EXPECT_EQ(run_with(kCopyFile), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("y 4/16 bytes unwritten: 0..3"));
+  use(of_python(FindingClass::kUnwritten));
+  EXPECT_EQ(run_with(kCopyFile), 0) << said_;
+
+  Bundle changed = of_python(FindingClass::kInputChanged);
+  changed.finding.output = "x";
+  use(changed);
+  EXPECT_EQ(run_with(kCopyFile + " --target-option change"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("x: 1 of 4 elements of the input changed; first at index 1"));
+  EXPECT_EQ(run_with(kCopyFile), 0) << said_;
+
+  use(of_python(FindingClass::kUndeclaredLimit));
+  EXPECT_EQ(run_with(kCopyFile + " --target-option reject"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("REJECTED: ValueError: no such copy (copy_target.py:"));
+  EXPECT_EQ(run_with(kCopyFile), 0) << said_;
+
+  use(of_python(FindingClass::kNondeterminism));
+  EXPECT_EQ(run_with(kCopyFile + " --runs 5 --target-option other"), 1) << said_;
+  EXPECT_EQ(run_with(kCopyFile + " --runs 5"), 0) << said_;
+
+  use(of_python(FindingClass::kHang));
+  EXPECT_EQ(run_with(kCopyFile + " --seconds 2 --target-option hang"), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("the call did not come back"));
+}
+
+TEST_F(ReproRun, APythonFunctionIsCalledByThreads) {
+  Bundle crowded = of_python(FindingClass::kContamination);
+  crowded.recording->experiment.kind = ExperimentKind::kThreads;
+  crowded.recording->experiment.count = 4;
+  crowded.recording->experiment.rounds = 2;
+  use(crowded);
+  EXPECT_EQ(run_with(kCopyFile + " --runs 4 --target-option crowded"), 1) << said_;
+  EXPECT_EQ(run_with(kCopyFile + " --runs 4"), 0) << said_;
+}
+
+TEST_F(ReproRun, WhatIsNoTargetFileIsOneLine) {
+  use(of_python(FindingClass::kZeroSign));
+  write(folder_ / "broken.py", "import no_such_module\n");
+  write(folder_ / "empty.py", "");
+  EXPECT_EQ(run_with((folder_ / "broken.py").string()), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr("broken.py as a target: ModuleNotFoundError: No module named 'no_such_module'\n"));
+  EXPECT_EQ(run_with((folder_ / "empty.py").string()), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr("empty.py as a target: AttributeError"));
+  EXPECT_EQ(run_with(library("plain")), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr(": a Python file is needed here"));
+}
+
+// One library, opened in two ways.
+Bundle opened_twice(FindingClass cls, Side accused, const std::string& target, const std::string& against) {
+  Bundle bundle = bundle_of(cls, 4);
+  bundle.finding.paths = {"fused", "fused"};
+  bundle.finding.evidence.front().accused = accused;
+  bundle.environment =
+      R"({"target": {"file": "a.so", )" + target + R"(}, "against": {"file": "a.so", )" + against + "}}";
+  return bundle;
+}
+
+TEST_F(ReproRun, SidesThatAreOpenedInTwoWaysHaveAProcessEach) {
+  use(opened_twice(FindingClass::kZeroSign, Side::kTarget, R"("variables": ["COPY=wrong"])", R"("variables": [])"));
+  EXPECT_EQ(run_with(library("plain")), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("opened with: --target-env COPY=wrong\n"));
+  EXPECT_THAT(said_, HasSubstr("compared with the recorded outputs of mine (a.so), path fused (give AGAINST.so"));
+  EXPECT_EQ(run_with(library("plain") + " --target-env COPY="), 0) << said_;
+  const std::string both = library("plain") + " " + library("plain");
+  EXPECT_EQ(run_with(both), 1) << said_;
+  EXPECT_THAT(said_, Not(HasSubstr("recorded outputs of")));
+  EXPECT_EQ(run_with(both + " --against-env COPY=wrong"), 0) << said_;
+  EXPECT_EQ(run_with(both + " --against-env COPY=abort"), 2) << said_;
+  EXPECT_THAT(said_, HasSubstr("there is nothing to compare"));
+  EXPECT_EQ(run_with(both + " --against-env =wrong"), 2) << said_;
+}
+
+TEST_F(ReproRun, TheSideThatIsAccusedIsOpenedAsItWas) {
+  use(opened_twice(FindingClass::kUndeclaredLimit, Side::kAgainst, R"("options": "")", R"("options": "reject")"));
+  EXPECT_EQ(run_with(library("plain")), 1) << said_;
+  EXPECT_THAT(said_, HasSubstr("opened with: --against-option reject\n"));
+  EXPECT_EQ(run_with(library("plain") + " --against-option ''"), 0) << said_;
+}
+
+TEST_F(ReproRun, AnIsolatedLibraryGetsItsVariables) {
+  Bundle bundle = bundle_of(FindingClass::kUndeclaredLimit, 4);
+  bundle.environment = R"({"target": {"file": "a.so", "variables": ["COPY=reject"]},
+                           "against": {"file": "a.so", "variables": ["COPY=reject"]}})";
+  use(bundle);
+  EXPECT_EQ(run_with(library("plain")), 1) << said_;
+  EXPECT_EQ(run_with(library("plain") + " --target-env COPY="), 0) << said_;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Replay of a bundle whose sides are two builds of one library, which no name tells apart.
+"""Replay of a bundle whose sides are two builds of one library, which no name tells apart; and of one that was found with
+options, which a bundle does not bring with it.
 
     two_libraries.py --bin FOLDER
 """
@@ -31,6 +32,29 @@ def two_builds(bundle):
     rewrite(bundle / "environment.json", environment)
 
 
+def say_how_opened(bundle, **settings):
+    rewrite(bundle / "environment.json", lambda e: e["target"].update(settings))
+
+
+def check_settings(replay, bundle):
+    says = f"fusediff: {bundle}: is run with %s, but was found with these, which show it again: %s\n"
+    code, err = replay(bundle)
+    assert code == 1 and not err, (code, err)  # the sample says nothing of options
+    say_how_opened(bundle, options="x", isolated=True, variables=["A=b c"])
+    code, err = replay(bundle)
+    assert code == 1 and err == says % ("no option", "--target-option x --target-env 'A=b c'"), (code, err)
+    say_how_opened(bundle, options="")
+    code, err = replay(bundle, "--target-env", "A=1")
+    assert code == 1 and err == says % ("--target-env A=1", "--target-env 'A=b c'"), (code, err)
+    code, err = replay(bundle, "--target-env", "A=b c")
+    assert code == 1 and not err, (code, err)
+    say_how_opened(bundle, variables=[])
+    code, err = replay(bundle)
+    assert code == 1 and err == says % ("no option", "--isolate"), (code, err)
+    code, err = replay(bundle, "--isolate")
+    assert code == 1 and not err, (code, err)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/default/bin")
@@ -43,6 +67,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="fusediff_cli_") as folder:
         bundle = pathlib.Path(folder) / "b"
         shutil.copytree(SAMPLE, bundle)
+        check_settings(replay, shutil.copytree(SAMPLE, pathlib.Path(folder) / "settings"))
         code, err = replay(bundle, "--target", "planted")
         assert code == 1, (code, err)  # the other side comes with fusediff
         two_builds(bundle)

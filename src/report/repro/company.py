@@ -26,8 +26,8 @@ def together(library, seed, seconds, alone, sleepy=False):
     so), each with memory of its own, again and again for some time; one thread makes them once. A Tally a call.
     sleepy: every other thread sleeps before each call: when it wakes it interrupts another in the middle of one."""
     orders, plans = turns(seed), CALLS["target"]
-    shared = None if EXPERIMENT["context_each"] else library.open()
-    contexts = [shared or library.open() for _ in orders]
+    opened = [library.open() for _ in (orders if EXPERIMENT["context_each"] else orders[:1])]
+    contexts = opened if len(opened) == len(orders) else opened * len(orders)
     own = [{n: Call(library, context, plans[n]) for n in set(order)} for order, context in zip(orders, contexts)]
     tallies = [[Tally() for _ in plans] for _ in orders]
     start, ends = threading.Barrier(len(orders)), time.monotonic() + seconds
@@ -53,8 +53,8 @@ def together(library, seed, seconds, alone, sleepy=False):
     for calls in own:
         for call in calls.values():
             call.free()
-    for context in set(c.value for c in contexts):
-        library.table.close(context)
+    for context in opened:
+        library.close(context)
     total = [Tally() for _ in plans]
     for tally in tallies:
         for n, one in enumerate(tally):

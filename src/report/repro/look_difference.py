@@ -2,8 +2,10 @@
 
 
 def look(target, against, say, args):
+    if args.how == "other":
+        return keep_outputs(args, against)
     mine = outputs_alone(target, CALLS["target"][0])
-    theirs = other_side(against, say)
+    theirs = other_side(args, against, say)
     facts = {fact["output"]: fact for fact in FINDING["differences"]}
     for name, fact in facts.items():
         say_difference(say, fact, mine, theirs)
@@ -14,12 +16,15 @@ def look(target, against, say, args):
     return differs(say, target, facts[name], accused[name], mine[name], theirs[name])
 
 
-def other_side(against, say):
+def other_side(args, against, say):
+    if args.other:  # they came from a process of its own
+        with np.load(args.other) as stored:
+            return {name[len("of/"):]: stored[name] for name in stored.files}
     if against:
         return outputs_alone(against, CALLS["against"][0])
     if FINDING["accused"] == "against":
-        accused_calls(None, None)  # says that AGAINST.so is needed
-    say("compared with the recorded outputs of %s (give AGAINST.so to run it)" % FINDING["other"])
+        accused_calls(None, None)  # says that the other side is needed
+    say("compared with the recorded outputs of %s (give %s to run it)" % (FINDING["other"], FILES[1]))
     known = [t["name"] for t in CALLS["target"][0]["outputs"] if "against/" + t["name"] in RECORDED_OUTPUTS]
     return {name: unpack("against/" + name, OUTPUTS, "outputs.safetensors") for name in known}
 
@@ -79,7 +84,7 @@ def worst_error(dtype, bits, truth, where=True):
 
 def allowed_ulps(library, output, dtype):
     """What the library's own schema lets two paths differ by."""
-    for op in json.loads(library.table.schema())["operators"]:
+    for op in library.schema()["operators"]:
         rules = [o for o in op.get("outputs", []) if op["name"] == CALLS["target"][0]["op"] and o["name"] == output]
         agree = rules[0].get("agree") if rules else None
         if isinstance(agree, dict):

@@ -5,11 +5,11 @@ def look(target, against, say, args):
     for library, plan in accused_calls(target, against)[:1]:
         call = Call(library, library.open(), plan)
         tensors = sum(memory.size for memory in call.all_memory())
-        status = library.table.workspace_bytes(call.context, ctypes.byref(call.c), ctypes.byref(call.asked))
+        status, asked = library.workspace_bytes(call.context, call.prepared) if library.asks_workspace else (OK, 0)
         if status != OK:
             raise Unusable("workspace_bytes() ended in " + library.why(status))
         say("asks for %d bytes of workspace beside tensors of %d bytes; the cap was %d" % (
-            call.asked.value, tensors, FINDING["memory_cap"]))
-        return call.asked.value + tensors > FINDING["memory_cap"]
+            asked, tensors, FINDING["memory_cap"]))
+        return asked + tensors > FINDING["memory_cap"]
 
 

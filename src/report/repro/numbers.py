@@ -104,3 +104,8 @@ class Unusable(Exception):
     """Why this script cannot tell: one line for the user."""
 
 
+# How a call ends, by the numbers of fusediff_target.h.
+OK, UNSUPPORTED, REJECTED, FAILED = range(4)
+STATUS = {OK: "OK", UNSUPPORTED: "UNSUPPORTED", REJECTED: "REJECTED", FAILED: "FAILED"}
+
+
