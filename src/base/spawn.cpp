@@ -122,6 +122,8 @@ bool die_with_parent(pid_t expected) {
   return ::getppid() == expected;
 }
 
+void outlive_parent() { ::prctl(PR_SET_PDEATHSIG, 0); }
+
 void limit_process(std::uint64_t data_bytes) {
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);

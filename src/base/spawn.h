@@ -46,6 +46,8 @@ void kill_and_reap(pid_t process);
 // Called by a program at its start: from now on it is killed when its parent ends. False: the parent, `expected`, is
 // gone already.
 bool die_with_parent(pid_t expected);
+// No longer, from now on: for a program that hears of its parent's end in another way.
+void outlive_parent();
 
 // Caps the memory that the process can map for data, and switches core dumps off. Under AddressSanitizer, which maps
 // terabytes, only the latter.

@@ -72,7 +72,9 @@ std::optional<Verdict> PairCheck::first_look() {
   run_both();
   for (const Side side : kSides) {
     std::optional<Verdict> closed = will_not_open(comparison_.sides[index_of(side)], executions_[index_of(side)]);
-    if (closed) return closed;
+    // A library may not open any more after the other side's call has died in it: that one is the news.
+    const bool died = side == Side::kAgainst && executions_[0].ending != Ending::kOk && executions_[0].signal != 0;
+    if (closed && !died) return closed;
   }
   const bool same = same_bits();
   judge_sides(same, first_);

@@ -101,9 +101,11 @@ int serve(const std::string& file) {
                          {"asks_workspace", (*table)->workspace_bytes != nullptr},
                          {"owns_memory", (*table)->alloc != nullptr}};
   if (!say(kSocket, greeting.dump(-1, ' ', false, Json::error_handler_t::replace))) return 3;
+  outlive_parent();  // the socket tells, and what the target has forked is to go too
   for (int channel = next_channel(); channel >= 0; channel = next_channel()) {
     std::thread(serve_channel, std::cref(target), channel).detach();
   }
+  kill_group(::getpid());
   return 0;
 }
 

@@ -11,7 +11,7 @@
 namespace fusediff {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // attributes come in the order of the schema
 
 constexpr std::size_t kMostKnown = 64;
 

@@ -92,6 +92,26 @@ TEST_P(Isolated, AnExitIsTheRunsEnding) {
   works();
 }
 
+TEST_P(Isolated, AnExitIsSeenThoughAChildHoldsTheSocket) {
+  EXPECT_EQ(run("forks_and_exits").ending, Ending::kExit) << execution_.message;
+  works();
+}
+
+TEST_P(Isolated, AttributesComeInTheOrderOfTheSchema) {
+  call_.attrs = {{"how", std::string("order")}, {"b", std::int64_t{7}}, {"a", std::int64_t{3}}};
+  span_ = x_;
+  RunRequest request;
+  request.target = target_;
+  request.path = "fused";
+  request.call = &call_;
+  request.inputs = {&span_, 1};
+  runner_.run(request, execution_);
+  ASSERT_EQ(execution_.ending, Ending::kOk) << execution_.message;
+  float first = 0;
+  std::memcpy(&first, execution_.outputs.at(0).data(), sizeof first);
+  EXPECT_EQ(first, 7);
+}
+
 TEST_P(Isolated, AKeptContextIsOpenedAgainAfterADeath) {
   keep_ = true;
   works();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -225,8 +226,21 @@ std::string Host::printed_since(std::uint64_t& mark) {
   return text;
 }
 
+// It has died, though a child of its own may hold the socket open.
+bool Host::is_gone(std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  siginfo_t info{};
+  const auto process = static_cast<id_t>(process_);
+  return generation != generation_ || has_ended() ||
+         (::waitid(P_PID, process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0);
+}
+
 HostAnswer Host::ask(std::string_view message, const GiveUp& give_up) {
-  if (message.size() > kMaxHostMessage) return failed("the call does not fit into a message to the host process");
+  if (message.size() > kMaxHostMessage) {
+    HostAnswer skipped = failed("the call does not fit into the 128 KiB of a message to the host process");
+    skipped.status = FUSEDIFF_UNSUPPORTED;  // our limit, not the target's
+    return skipped;
+  }
   std::uint64_t generation = 0;
   const int channel = take_channel(generation);
   if (channel < 0) return bury(generation);
@@ -235,7 +249,7 @@ HostAnswer Host::ask(std::string_view message, const GiveUp& give_up) {
   while (got < 0) {
     got = ::recv(channel, room.data(), room.size(), 0);
     if (got >= 0) break;
-    if (errno != EAGAIN && errno != EINTR) {
+    if ((errno != EAGAIN && errno != EINTR) || is_gone(generation)) {
       got = 0;
     } else if (give_up()) {
       end();

@@ -76,6 +76,7 @@ class Host {
   HostAnswer moved(const char* what, std::uint64_t context, void* memory, std::byte* staging, std::size_t bytes,
                    const GiveUp& give_up);
   HostAnswer bury(std::uint64_t generation);
+  bool is_gone(std::uint64_t generation);
   void note_end(const Ended& ended);
   std::string printed_since(std::uint64_t& mark);
   int take_channel(std::uint64_t& generation);

@@ -46,6 +46,12 @@ static fusediff_status run(void* context, const fusediff_call* call) {
   float* x = call->inputs[0].data;
   float* y = call->outputs[0].data;
   if (strcmp(how, "exits") == 0) _exit(3);
+  if (strcmp(how, "forks_and_exits") == 0) {
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+    _exit(3);
+  }
   if (strcmp(how, "aborts") == 0) {
     fputs("last line\n", stderr);
     abort();
@@ -65,6 +71,7 @@ static fusediff_status run(void* context, const fusediff_call* call) {
   if (strcmp(how, "changes") == 0) x[0] = -1;
   if (strcmp(how, "workspace") == 0) memset(call->workspace, 1, call->workspace_size + 1);
   if (strcmp(how, "environment") == 0) y[0] = getenv("MISBEHAVES") == NULL ? 0 : (float)atof(getenv("MISBEHAVES"));
+  if (strcmp(how, "order") == 0) y[0] = (float)call->attrs[1].i;
   if (strcmp(how, "prints") == 0) puts("a line");
   snprintf(note, sizeof note, "%s", (const char*)context);
   return FUSEDIFF_OK;

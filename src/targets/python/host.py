@@ -144,7 +144,10 @@ class Channel:
                 else:
                     self.answer(text)
             except BaseException as error:  # exit() in a function too ends that call alone
-                self.complain(error)
+                try:
+                    self.complain(error)
+                except BaseException:  # one that cannot be told, or nowhere to print it
+                    say(connection, status=fusediff_errors.FAILED, error="%s, which cannot be told" % type(error).__name__)
             restore_float()
 
     def answer(self, text):
@@ -219,6 +222,7 @@ def serve(path, control):
     sys.setswitchinterval(TURN)
     say(control, name=fusediff_file.name_of(target.file), version=fusediff_file.version_of(target.file),
         schema_bytes=len(target.schema), asks_workspace=False, owns_memory=False)
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)  # from here on the socket tells, and what the file has forked is to go too
     for connection in channels(control):
         threading.Thread(target=Channel(target, faults, connection).serve, daemon=True).start()
 
@@ -231,8 +235,7 @@ def main():
     prints_at_once()
     sys.path.remove(os.path.dirname(OURS))  # a user's `import host` is his own
     serve(os.path.abspath(sys.argv[1]), socket.socket(fileno=SOCKET))
-    sys.stdout.flush()
-    os._exit(0)  # threads may still be inside the user's functions
+    os.killpg(0, signal.SIGKILL)  # threads may still be inside the user's functions
 
 
 if __name__ == "__main__":
