@@ -235,7 +235,11 @@ def main():
     prints_at_once()
     sys.path.remove(os.path.dirname(OURS))  # a user's `import host` is his own
     serve(os.path.abspath(sys.argv[1]), socket.socket(fileno=SOCKET))
-    os.killpg(0, signal.SIGKILL)  # threads may still be inside the user's functions
+    sys.stdout.flush()
+    try:
+        os.killpg(os.getpid(), signal.SIGKILL)  # the group that fusediff gave it, with what the file has forked
+    except ProcessLookupError:
+        os._exit(0)  # started otherwise; threads may still be inside the user's functions
 
 
 if __name__ == "__main__":
